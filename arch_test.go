@@ -28,6 +28,8 @@ var floors = [][]string{
 		"internal/completion",
 		"internal/filelock",
 		"internal/humanize",
+		"internal/memory",
+		"internal/privatefile",
 		"internal/recent",
 		"internal/sanitize",
 		"internal/strictyaml",
@@ -42,7 +44,7 @@ var floors = [][]string{
 		"internal/toolname",
 		"internal/weborigin",
 		"notify/webpush/pushtest",
-		"proxy/agentconn",
+		"proxy/coding",
 	},
 	{
 		"approvals/audit",
@@ -63,6 +65,7 @@ var floors = [][]string{
 		"internal/mask",
 		"internal/testing/fakemodel",
 		"notify",
+		"proxy/agentconn",
 	},
 	{
 		"approvals/policy/shell",
@@ -82,7 +85,7 @@ var floors = [][]string{
 	},
 	{
 		"approvals/gate",
-		"approvals/policy/resource",
+		"approvals/policy/call",
 		"approvals/secrets",
 		"approvals/store/embedded",
 		"console/watch",
@@ -150,6 +153,7 @@ var floors = [][]string{
 		"internal/testing/conformance",
 		"internal/testing/faults",
 		"internal/testing/runtests",
+		"internal/testing/types",
 		"internal/testing/ui",
 	},
 }
@@ -171,6 +175,7 @@ var tied = []struct {
 	{"github.com/slack-go/slack", []string{"notify/slack"}},
 	{"github.com/nicholas-fedor/shoutrrr", []string{"notify/shoutrrr"}},
 	{"filippo.io/age", []string{"approvals/secrets"}},
+	{"github.com/molecule-man/go-brrr", []string{"proxy/coding"}},
 	{"go.etcd.io/bbolt", []string{"approvals/store/requestindex"}},
 	{"mvdan.cc/sh", []string{"approvals/policy/shell"}},
 	{"github.com/coreos/go-oidc", []string{"console/oidc"}},

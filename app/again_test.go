@@ -7,6 +7,7 @@ import (
 	"testing"
 
 	"github.com/nats-io/nats-server/v2/server"
+	"github.com/tidwall/gjson"
 
 	"github.com/heldcall/heldcall/app"
 	"github.com/heldcall/heldcall/approvals"
@@ -133,6 +134,9 @@ func TestNotAgainAfterDelivery(t *testing.T) {
 				if r.err != nil || r.turn == held.TurnID || secretOf(r.body) != "" || !strings.Contains(r.body, tt.code) {
 					t.Errorf("got %q in turn %s, %v", r.body, r.turn, r.err)
 				}
+				if first, _, _ := strings.Cut(r.body, "\n\n"); strings.Count(r.body, first) != 1 {
+					t.Errorf("the answer begins twice: %q", r.body)
+				}
 				if n := len(w.upstream.Requests()); n == upstream && tt.code == "" {
 					t.Error("upstream was not asked")
 				}
@@ -182,6 +186,49 @@ func TestNotAgainWithARevokedGrant(t *testing.T) {
 		}
 	}
 }
+
+// A call that a rule has allowed by its tool's name beside the held one is judged again: nothing of it reaches the
+// agent once no rule allows the tool.
+func TestNotAgainWithACallAllowedByName(t *testing.T) {
+	t.Parallel()
+	look := fakemodel.Call{ID: "call_look7Xk9pQ2mR", Name: "look", Arguments: `{"at":"it"}`}
+	const allowed = "default: ask\nrules:\n  - allow: [look]\n"
+	for name, tt := range map[string]struct {
+		rules string
+		again bool
+	}{
+		"the same rules": {rules: allowed + "  - allow: [other]\n", again: true},
+		"a deny rule":    {rules: allowed + "  - deny: [look]\n"},
+		"no allow rule":  {rules: "default: ask\n"},
+		"a rewrite rule": {rules: allowed + "  - rewrite: [look]\n    set: {at: args.at + \"!\"}\n"},
+	} {
+		for _, s := range []speech{speeches[0], speeches[2], speeches[len(speeches)-1]} {
+			t.Run(name+", "+s.name, func(t *testing.T) {
+				t.Parallel()
+				w := build(t, allowed, inOrder(fakemodel.Answer{Calls: []fakemodel.Call{look, lsCall}}, fakemodel.Answer{Text: "Understood."}), comments)
+				body := strings.NewReplacer(`"tools":[`, `"tools":[`+strings.Replace(toolOf(s), "bash", "look", 1)+",").Replace(s.body(true))
+				held, first := w.delivered(s, body)
+				if !strings.Contains(first.body, look.ID) {
+					t.Fatalf("got %q", first.body)
+				}
+				if err := os.WriteFile(w.policyFile, []byte(tt.rules), 0o600); err != nil {
+					t.Fatal(err)
+				}
+				w.until("the policy is read", func() bool { return len(w.eventsOf(approvals.EventPolicyChanged)) > 1 })
+				r := <-w.begin(s.path, body, append(retried, s.header...)...)
+				if again := strings.Contains(r.body, look.ID); r.err != nil || again != tt.again || (r.turn == held.TurnID) != tt.again {
+					t.Errorf("got %q in turn %s, %v", r.body, r.turn, r.err)
+				}
+				if begin, _, _ := strings.Cut(r.body, "\n\n"); strings.Count(r.body, begin) != 1 {
+					t.Errorf("the answer begins twice: %q", r.body)
+				}
+			})
+		}
+	}
+}
+
+// toolOf is the tool that a request offers.
+func toolOf(s speech) string { return gjson.Get(s.body(true), "tools.0").Raw }
 
 // What was delivered is in the store: heldcall may start again, and another replica may get the
 // repetition.

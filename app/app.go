@@ -14,6 +14,7 @@ import (
 
 	"github.com/heldcall/heldcall/approvals"
 	"github.com/heldcall/heldcall/approvals/judge"
+	"github.com/heldcall/heldcall/internal/memory"
 	"github.com/heldcall/heldcall/internal/telemetry"
 	"github.com/heldcall/heldcall/internal/weborigin"
 	"github.com/heldcall/heldcall/proxy"
@@ -22,8 +23,9 @@ import (
 // stopWithin bounds the orderly stop of all parts.
 const stopWithin = 30 * time.Second
 
-// attachedShare divides the available memory: an attached agent's bodies use at most the quotient.
-const attachedShare = 16
+// budgetShare divides the available memory: reservations use at most the quotient. The rest is for what
+// heldcall always needs, the history and garbage.
+const budgetShare = 2
 
 // App is a heldcall: the parts that are wired at its start, and the policies that reload
 // while it serves.
@@ -46,6 +48,10 @@ func New(o Options) (*App, error) {
 	if o.canary == nil {
 		o.canary = func(ctx context.Context, p *proxy.Proxy) error { return p.Canary(ctx) }
 	}
+	sockets, err := placeSockets(o.Sockets, &o.Config)
+	if err != nil {
+		return nil, err
+	}
 	directory, err := o.Config.Console.directory()
 	if err != nil {
 		return nil, fmt.Errorf("console.reviewers: %w", err)
@@ -54,7 +60,8 @@ func New(o Options) (*App, error) {
 	if err != nil {
 		return nil, err
 	}
-	p := &parts{options: o, registry: telemetry.NewRegistry(o.Version), reviewers: directory, judge: judge}
+	available := memory.Available()
+	p := &parts{options: o, memory: memory.NewBudget(cmp.Or(int64(o.Config.Proxy.Memory), available/budgetShare)), goLimit: memory.GoLimit(available), sockets: sockets, registry: telemetry.NewRegistry(o.Version), reviewers: directory, judge: judge, grantsKept: make(chan approvals.Grant, 1024), policyChanged: make(chan struct{}, 1)}
 	a := &App{options: o, parts: p, policies: newPolicies(p), started: make(chan struct{})}
 	p.canary = newCanary(o.canary, p.registry)
 	if err := p.judge.Load(); err != nil {
@@ -97,10 +104,11 @@ func (a *App) Attach(ctx context.Context, agent Agent) (*Attached, error) {
 		return nil, err
 	}
 	attached := &Attached{registry: prometheus.NewRegistry(), leave: leave}
-	o := p.proxyOptions(who, agent.ID)
+	o := p.proxySettings(who)
+	o.Services = p.proxyServices(agent.ID)
+	o = p.changed(o)
 	host, _, _ := net.SplitHostPort(o.Listen)
 	o.Listen, o.Registerer, o.Log = net.JoinHostPort(host, "0"), attached.registry, o.Log.With("agent", agent.Name)
-	o.Memory = cmp.Or(int64(p.options.Config.Proxy.Memory), max(availableMemory()/attachedShare, int64(o.MaxBody)))
 	o.Upstreams = proxied(agent.Upstreams)
 	if attached.proxy, err = proxy.New(o); err == nil {
 		err = attached.start(ctx, a.options.canary)
@@ -116,7 +124,7 @@ func (a *App) Attach(ctx context.Context, agent Agent) (*Attached, error) {
 func (a *App) Reload() { a.policies.reload() }
 
 // Run starts every part in order, serves until the context ends or a part fails, and
-// stops in the reverse order: the listeners first, the store last.
+// stops in the reverse order: the ports open first, and that of agents closes last.
 func (a *App) Run(ctx context.Context) (err error) {
 	log, running := a.options.Log, newLifecycle()
 	defer func() {
@@ -124,6 +132,7 @@ func (a *App) Run(ctx context.Context) (err error) {
 		defer cancel()
 		err = errors.Join(err, running.stop(stop))
 	}()
+	memory.LimitGo(a.parts.goLimit)
 	a.logSources()
 	if err := a.start(ctx, running); err != nil {
 		if ctx.Err() != nil {
@@ -149,7 +158,7 @@ func (a *App) Run(ctx context.Context) (err error) {
 func (a *App) start(ctx context.Context, running *lifecycle) error {
 	p := a.parts
 	for _, step := range []func(context.Context, *lifecycle) error{
-		p.startTracing, p.startStore, p.startAudit, a.policies.start, p.startGrants, p.startSecrets, p.startPasskeys, p.startGate, p.startPush, p.startBots,
+		p.startTracing, p.openPorts, p.startStore, p.startAudit, a.policies.start, p.startGrants, p.startSecrets, p.startPasskeys, p.startGate, p.startPush, p.startBots,
 		p.makeChannels, p.startProxy, p.startConsole, p.startNotify,
 	} {
 		if err := step(ctx, running); err != nil {

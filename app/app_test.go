@@ -47,6 +47,7 @@ func TestUnreachableNATSIsNamed(t *testing.T) {
 	address := ln.Addr().String()
 	ln.Close()
 	c := DefaultConfig(unset)
+	c.Proxy.Listen, c.Console.Listen = "127.0.0.1:0", "127.0.0.1:0" // both ports open before the store is reached
 	c.NATS.URL = "nats://me:secret@" + address + ", nats://" + address
 	a, err := New(Options{Config: c})
 	if err != nil {

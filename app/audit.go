@@ -39,6 +39,9 @@ func (p *parts) startAudit(ctx context.Context, running *lifecycle) error {
 		log.Warn("the audit log is damaged, and the loss is accepted", "error", err)
 		err = keeper.AcceptLoss(ctx, err)
 	}
+	if err == nil {
+		err = p.compareState(ctx, keeper)
+	}
 	if err != nil {
 		return err
 	}
@@ -55,6 +58,53 @@ func (p *parts) startAudit(ctx context.Context, running *lifecycle) error {
 	all, settings := c.Console.reviewerRights()
 	return p.untilAnswered(ctx, func(ctx context.Context) error { return changes.Reviewers(ctx, all, settings) })
 }
+
+// recordedState returns the state that is compared with the audit log.
+func (p *parts) recordedState() audit.State {
+	return audit.State{Gate: p.store.gate, Grants: p.store.grants, Retention: p.store.retained}
+}
+
+// compareState compares the state with the audit log. A difference is an error, unless the operator
+// accepts the loss. Other replicas may be writing, and servers of a cluster may be late: so a
+// difference is looked at twice.
+func (p *parts) compareState(ctx context.Context, keeper *audit.Keeper) error {
+	compare := func(ctx context.Context) error { return keeper.CompareState(ctx, p.recordedState()) }
+	err := p.untilAnswered(ctx, compare)
+	var differs *audit.StateError
+	if errors.As(err, &differs) && p.options.Config.NATS.URL != "" {
+		select {
+		case <-time.After(comparedAgainAfter):
+		case <-ctx.Done():
+			return err
+		}
+		err = p.untilAnswered(ctx, compare)
+	}
+	if !errors.As(err, &differs) {
+		return err
+	}
+	if !p.options.AcceptLoss {
+		return fmt.Errorf("%w; restore all of nats.dir (or all streams of nats.url) and %s from the same backup, or start once with --accept-loss, which continues with the state as it is and records that in the audit log", err, p.options.Config.AuditDir())
+	}
+	p.log("audit").Warn("the state is not as the audit log says, and the loss is accepted", "error", err)
+	return p.recordLoss(ctx, err.Error())
+}
+
+// differences compares the state with the audit log while heldcall runs. A difference is looked at twice.
+func (p *parts) differences(ctx context.Context) ([]audit.Difference, error) {
+	found, err := audit.Differences(ctx, p.store.events, p.recordedState())
+	if err != nil || len(found) == 0 {
+		return nil, err
+	}
+	select {
+	case <-time.After(comparedAgainAfter):
+	case <-ctx.Done():
+		return nil, ctx.Err()
+	}
+	return audit.Differences(ctx, p.store.events, p.recordedState())
+}
+
+// comparedAgainAfter is the time after which a state that differs from the log is compared again.
+const comparedAgainAfter = 2 * time.Second
 
 // answersWithin bounds the time for which the servers of a cluster that has just started
 // may not answer.
@@ -81,7 +131,7 @@ func (p *parts) untilAnswered(ctx context.Context, read func(context.Context) er
 // rights to others.
 func (c *ConsoleConfig) reviewerRights() (all []approvals.ReviewerRights, settings string) {
 	for _, r := range c.Reviewers {
-		all = append(all, approvals.ReviewerRights{Name: r.Name, Role: r.Role, Groups: r.Groups, User: r.User, Slack: r.Slack, HasToken: r.TokenSHA256 != ""})
+		all = append(all, approvals.ReviewerRights{Name: r.Name, Role: r.Role, Groups: r.Groups, Tenants: r.Tenants, User: r.User, Slack: r.Slack, HasToken: r.TokenSHA256 != ""})
 	}
 	if c.asks() {
 		settings = fmt.Sprintf("console.self_approval: %t", c.SelfApproval)

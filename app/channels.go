@@ -3,6 +3,7 @@ package app
 import (
 	"cmp"
 	"context"
+	"sync/atomic"
 	"time"
 
 	"github.com/heldcall/heldcall/console"
@@ -20,6 +21,16 @@ type channels struct {
 	config NotifyConfig
 	setups []notify.Setup
 	hooks  []console.Hook
+
+	dispatcher atomic.Pointer[notify.Dispatcher] // nil until it has started
+}
+
+// check is the error of the channels that can post nothing until an operator corrects their setup.
+func (c *channels) check(context.Context) error {
+	if d := c.dispatcher.Load(); d != nil {
+		return d.Faults()
+	}
+	return nil
 }
 
 // makeChannels makes all channels. Nothing is sent yet.
@@ -64,6 +75,7 @@ func (p *parts) startNotify(_ context.Context, running *lifecycle) error {
 	if err != nil {
 		return err
 	}
+	p.channels.dispatcher.Store(d)
 	running.background("notify", d.Run)
 	return nil
 }

@@ -43,7 +43,7 @@ type ProxyConfig struct {
 	Keepalive        time.Duration   `yaml:"keepalive"`     // between heartbeats of a held answer
 	Heartbeat        string          `yaml:"heartbeat" oneof:"auto comment event off"`
 	MaxBody          strictyaml.Size `yaml:"max_body"` // of a request or a whole answer
-	Memory           strictyaml.Size `yaml:"memory"`   // of the bodies of all requests together; 0: a quarter of what there is
+	Memory           strictyaml.Size `yaml:"memory"`   // that everything reserves together; 0: half of what there is
 	MaxContinuations int             `yaml:"max_continuations"`
 	MaxDenials       int             `yaml:"max_denials"` // 0: any number
 	Routes           RoutesConfig    `yaml:"routes"`
@@ -133,9 +133,10 @@ type Reviewer struct {
 	Name        string   `yaml:"name"`
 	TokenSHA256 string   `yaml:"token_sha256"` // 64 lower-case hex digits; empty for who signs in by OIDC only
 	Role        string   `yaml:"role" oneof:"viewer reviewer admin"`
-	Groups      []string `yaml:"groups"` // that rules name; "*" is all of them
-	User        string   `yaml:"user"`   // as agents' principals name the same person; empty: Name
-	Slack       string   `yaml:"slack"`  // their user id in Slack, by which they decide there
+	Groups      []string `yaml:"groups"`  // that rules name; "*" is all of them
+	User        string   `yaml:"user"`    // as agents' principals name the same person; empty: Name
+	Slack       string   `yaml:"slack"`   // their user id in Slack, by which they decide there
+	Tenants     []string `yaml:"tenants"` // that they see, decide and steer; empty: all
 }
 
 // NATSConfig is the durable store: an embedded server, or an external one if URL

@@ -27,9 +27,10 @@ type OIDCConfig struct {
 
 // OIDCMembership is what a group of the provider gives its members.
 type OIDCMembership struct {
-	Group  string   `yaml:"group"`
-	Role   string   `yaml:"role" oneof:"none viewer reviewer admin"`
-	Groups []string `yaml:"groups"` // that rules name
+	Group   string   `yaml:"group"`
+	Role    string   `yaml:"role" oneof:"none viewer reviewer admin"`
+	Groups  []string `yaml:"groups"`  // that rules name
+	Tenants []string `yaml:"tenants"` // that they see, decide and steer; empty: all
 }
 
 // On reports whether people sign in by a provider.
@@ -94,6 +95,7 @@ func (r *configValidator) validateOIDCRights(key string, c *ConsoleConfig) {
 			r.Problem(at+".group", "is missing; name a group as the claim %s has it", o.GroupsClaim)
 		}
 		r.validateGroups(at+".groups", m.Groups)
+		r.validateTenants(at+".tenants", m.Tenants)
 	}
 	for _, reviewer := range c.Reviewers {
 		somebody = somebody || reviewers.Role(reviewer.Role).Includes(reviewers.RoleReviewer)
@@ -160,7 +162,7 @@ func (c ConsoleConfig) provider(known *reviewers.Directory) *oidc.Provider {
 		o.Configured = known.ByAddress
 	}
 	for _, m := range c.OIDC.Memberships {
-		o.Memberships = append(o.Memberships, oidc.Membership{Group: m.Group, Role: role(m.Role), Groups: m.Groups})
+		o.Memberships = append(o.Memberships, oidc.Membership{Group: m.Group, Role: role(m.Role), Groups: m.Groups, Tenants: m.Tenants})
 	}
 	return oidc.New(o)
 }

@@ -8,6 +8,7 @@ import (
 	"slices"
 	"strings"
 	"time"
+	"unicode"
 
 	"github.com/heldcall/heldcall/approvals/reviewers"
 	"github.com/heldcall/heldcall/internal/strictyaml"
@@ -87,6 +88,16 @@ func (r *configValidator) validateReviewer(key string, reviewer *Reviewer, token
 		r.Problem(key+".slack", "%q is not the id of a Slack user, such as U0123ABCD: in Slack it is in the person's profile, under \"Copy member ID\"", reviewer.Slack)
 	}
 	r.validateGroups(key+".groups", reviewer.Groups)
+	r.validateTenants(key+".tenants", reviewer.Tenants)
+}
+
+// validateTenants checks tenants as clients of the proxy have them. No pattern is one: it would match nothing.
+func (r *configValidator) validateTenants(key string, tenants []string) {
+	for i, tenant := range tenants {
+		if tenant == "" || strings.TrimSpace(tenant) != tenant || strings.ContainsFunc(tenant, func(c rune) bool { return !unicode.IsPrint(c) }) || strings.Contains(tenant, "*") {
+			r.Problem(strictyaml.Index(key, i), "%q is not a tenant; write the name as proxy.clients has it, and leave tenants out for all", tenant)
+		}
+	}
 }
 
 func (r *configValidator) validateGroups(key string, groups []string) {
@@ -95,6 +106,12 @@ func (r *configValidator) validateGroups(key string, groups []string) {
 			r.Problem(strictyaml.Index(key, i), "%q is not a group; write 1 to %d printable characters", group, reviewers.MaxName)
 		}
 	}
+}
+
+// limitsTenants reports whether anybody sees some tenants only.
+func (c ConsoleConfig) limitsTenants() bool {
+	return slices.ContainsFunc(c.Reviewers, func(r Reviewer) bool { return len(r.Tenants) > 0 }) ||
+		slices.ContainsFunc(c.OIDC.Memberships, func(m OIDCMembership) bool { return len(m.Tenants) > 0 })
 }
 
 // slackUser is how Slack names users.
@@ -136,7 +153,7 @@ func (c ConsoleConfig) directory() (*reviewers.Directory, error) {
 	entries := make([]reviewers.Entry, len(c.Reviewers))
 	for i, r := range c.Reviewers {
 		entries[i] = reviewers.Entry{
-			Reviewer:    reviewers.Reviewer{Name: r.Name, User: r.User, Role: reviewers.Role(r.Role), Groups: r.Groups},
+			Reviewer:    reviewers.Reviewer{Name: r.Name, User: r.User, Role: reviewers.Role(r.Role), Groups: r.Groups, Tenants: r.Tenants},
 			TokenSHA256: r.TokenSHA256,
 			Slack:       r.Slack,
 		}

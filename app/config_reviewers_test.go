@@ -19,15 +19,15 @@ console:
   url: https://inbox.example
   session: 1h
   reviewers:
-    - {name: ann@example.com, token_sha256: `+hashA+`, groups: [finance, "*"], user: ann}
-    - {name: bob, token_sha256: `+hashB+`, role: viewer}
+    - {name: ann@example.com, token_sha256: `+hashA+`, groups: [finance, "*"], user: ann, tenants: [acme, "globex corp"]}
+    - {name: bob, token_sha256: `+hashB+`, role: viewer, tenants: []}
 `)
 	if err != nil {
 		t.Fatal(err)
 	}
 	want := []Reviewer{
-		{Name: "ann@example.com", TokenSHA256: hashA, Role: "reviewer", Groups: []string{"finance", "*"}, User: "ann"},
-		{Name: "bob", TokenSHA256: hashB, Role: "viewer"},
+		{Name: "ann@example.com", TokenSHA256: hashA, Role: "reviewer", Groups: []string{"finance", "*"}, Tenants: []string{"acme", "globex corp"}, User: "ann"},
+		{Name: "bob", TokenSHA256: hashB, Role: "viewer", Tenants: []string{}},
 	}
 	if diff := cmp.Diff(want, config.Console.Reviewers); diff != "" {
 		t.Error(diff)
@@ -61,6 +61,11 @@ func TestConfigRefusesReviewers(t *testing.T) {
 	f("    - {name: ann, token_sha256: "+hashA+"}\n    - {name: ann, token_sha256: "+hashA+"}\n",
 		"heldcall.yaml:4: console.reviewers[1].name: is also the name of console.reviewers[0]; give each their own",
 		"heldcall.yaml:4: console.reviewers[1].token_sha256: is also that of console.reviewers[0]; make one for each with heldcall token create")
+	for _, wrong := range []string{`""`, `" acme"`, `"*"`, `"ac*"`, `"a\tb"`} {
+		f("    - {name: ann, token_sha256: "+hashA+", tenants: [acme, "+wrong+"]}\n", "console.reviewers[0].tenants[1]: ", "is not a tenant; write the name as proxy.clients has it")
+	}
+	f("    - {name: ann, token_sha256: "+hashA+", tenants: acme}\n", "console.reviewers[0].tenants")
+	f("    - {name: ann, token_sha256: "+hashA+", tenant: [acme]}\n", "console.reviewers[0].tenant")
 	f("    - {name: ann, token_sha256: "+hashA+"}\n  session: 10s\n", "heldcall.yaml:4: console.session: 10s is less than a minute")
 }
 
@@ -77,4 +82,8 @@ func TestConfigRefusesNATSAuth(t *testing.T) {
 	f(staffed+"nats: {auth: reviewers, url: nats://h}\n", "heldcall.yaml:2: nats.auth: is for the embedded server")
 	f(staffed+"nats: {auth: closed}\n", `nats.auth: "closed" is not known; write open or reviewers`)
 	f(staffed+"nats: {auth: reviewers}\n", "")
+	f(staffed+"nats: {auth: open}\n", "")
+	limited := "console: {reviewers: [{name: ann, tenants: [acme], token_sha256: " + hashA + "}]}\n"
+	f(limited+"nats: {auth: open}\n", "nats.auth: open lets everybody read all tenants, and reviewers have tenants")
+	f(limited, "")
 }

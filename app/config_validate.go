@@ -95,7 +95,7 @@ func (r *configValidator) validateProxy(p *ProxyConfig) {
 		r.Problem("proxy.max_body", "%s is too small for any request; write for example 64MiB", p.MaxBody)
 	}
 	if p.Memory != 0 && p.Memory < p.MaxBody {
-		r.Problem("proxy.memory", "%s is less than proxy.max_body (%s): no request of that size could be served; write for example 256MiB, or 0 for a quarter of the memory", p.Memory, p.MaxBody)
+		r.Problem("proxy.memory", "%s is less than proxy.max_body (%s): no request of that size could be served; write for example 256MiB, or 0 for half of the memory", p.Memory, p.MaxBody)
 	}
 	if p.MaxContinuations < 1 {
 		r.Problem("proxy.max_continuations", "%d is less than 1: a model could never learn of a denial", p.MaxContinuations)
@@ -248,6 +248,8 @@ func (r *configValidator) validateNATS(n *NATSConfig) {
 func (r *configValidator) validateNATSAuth(c *Config) {
 	tokens := slices.ContainsFunc(c.Console.Reviewers, func(reviewer Reviewer) bool { return reviewer.TokenSHA256 != "" })
 	switch {
+	case c.NATS.Auth == natsOpen && c.Console.limitsTenants():
+		r.Problem("nats.auth", "open lets everybody read all tenants, and reviewers have tenants; write reviewers, or leave it out")
 	case c.NATS.Auth != natsReviewers:
 	case c.NATS.URL != "":
 		r.Problem("nats.auth", "is for the embedded server; an external one authenticates users by its own configuration (heldcall nats permissions)")

@@ -55,7 +55,7 @@ func TestHalvesOfACharacter(t *testing.T) {
 			w = build(t, askAll, halved(true, "A"+first, second+"D", "A😀D"))
 			agent := w.post(path, body)
 			asked := w.pending(1)[0]
-			if string(asked.Arguments) != judged || !slices.Contains(asked.Details.Flags, intercept.FlagCanonical) || len(asked.Details.Doubts) > 0 {
+			if string(asked.Arguments) != judged || len(asked.Details.Doubts) > 0 {
 				t.Errorf("people are shown %s with %+v", asked.Arguments, asked.Details)
 			}
 			w.decide(asked.ID, approvals.Decision{Action: approvals.ActionApprove})
@@ -72,9 +72,9 @@ func TestHalvesOfACharacter(t *testing.T) {
 			if got := agent.rest(); !strings.Contains(got, "A\uFFFDD") || strings.Contains(got, `\ud`) {
 				t.Errorf("approved, the agent got %s", got)
 			}
-			// By its name alone the call passes with the halves joined, or ends the answer.
+			// Whatever its arguments, the call passes with the halves joined.
 			w = build(t, "profiles: none\nrules:\n  - allow: [bash]\n", halved(true, "A"+first, second+"D", "A😀D"))
-			if got := w.post(path, body).rest(); strings.Contains(got, `\ud`) || joined(got) == (path == "/v1/messages") {
+			if got := w.post(path, body).rest(); !joined(got) {
 				t.Errorf("allowed by its name, the agent got %s", got)
 			}
 		})

@@ -106,8 +106,8 @@ func TestLimitOfQuestions(t *testing.T) {
 	}
 }
 
-// TestLimitPerMinute counts over the runs of a principal, and a tool that is allowed
-// by name does not pass uncounted.
+// TestLimitPerMinute counts over the runs of a principal, also of a tool that is allowed whatever
+// its arguments.
 func TestLimitPerMinute(t *testing.T) {
 	t.Parallel()
 	n := 2

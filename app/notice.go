@@ -35,6 +35,7 @@ var notices = map[approvals.EventType]string{
 	approvals.EventApprovalExpired:   "call expired",
 	approvals.EventApprovalCancelled: "request cancelled",
 	approvals.EventCallReleased:      "call released",
+	approvals.EventCallNotReleased:   "approved call not released",
 }
 
 // LogEvent logs what an event reports about a call, with ids and without arguments.

@@ -18,6 +18,9 @@ type Options struct {
 	// with Log. It must not block. Nil: LogEvent.
 	Notice func(approvals.Event)
 
+	// Sockets are ports that the supervisor of this process has opened.
+	Sockets []Socket
+
 	// AcceptLoss starts with a state that is damaged, and records the loss in the audit log.
 	AcceptLoss bool
 	// RevokePasskeys is a reviewer whose passkeys are revoked at the start; "": no one.
@@ -25,5 +28,5 @@ type Options struct {
 
 	canary func(context.Context, *proxy.Proxy) error // tests the proxy at the start; nil: [proxy.Proxy.Canary]
 	proxy  func(*proxy.Options)                      // changes them in tests, may be nil
-	open   func() *state                             // the state of tests that need no server; nil: [openState]
+	open   func() (*state, error)                    // the state of tests that need no server; nil: [openState]
 }

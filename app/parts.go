@@ -1,7 +1,6 @@
 package app
 
 import (
-	"cmp"
 	"context"
 	"fmt"
 	"log/slog"
@@ -25,6 +24,7 @@ import (
 	"github.com/heldcall/heldcall/intercept/chat"
 	"github.com/heldcall/heldcall/intercept/messages"
 	"github.com/heldcall/heldcall/intercept/responses"
+	"github.com/heldcall/heldcall/internal/memory"
 	"github.com/heldcall/heldcall/internal/telemetry"
 	"github.com/heldcall/heldcall/notify/nats"
 	"github.com/heldcall/heldcall/notify/webpush"
@@ -40,21 +40,29 @@ func dialects() []intercept.Dialect {
 // options and from the parts before it; [App.Run] has their order.
 type parts struct {
 	options   Options
+	memory    *memory.Budget // of everything that is reserved
+	goLimit   int64          // of Go's memory, in bytes
+	sockets   sockets
 	registry  *prometheus.Registry
 	reviewers *reviewers.Directory // nil: anybody on loopback is the reviewer "local"
 	judge     *judge.Judge
 	canary    *canary
 
-	tracer   trace.Tracer // nil without tracing
-	store    *state
-	grants   *grants.Grants
-	secrets  *secrets.Secrets
-	held     *heldturns.Keeper
-	gate     *gate.Gate
-	browsers browsers
-	channels *channels
-	proxy    *proxy.Proxy
-	console  *console.Console
+	tracer trace.Tracer // nil without tracing
+	store  *state
+	grants *grants.Grants
+	// grantsKept has the grants that come into force, for the gate.
+	grantsKept chan approvals.Grant
+	// policyChanged has a value when a policy has changed, for the gate.
+	policyChanged chan struct{}
+	secrets       *secrets.Secrets
+	held          *heldturns.Keeper
+	gate          *gate.Gate
+	browsers      browsers
+	channels      *channels
+	proxy         *proxy.Proxy
+	port          *console.Port
+	console       *console.Console
 }
 
 // browsers are what reviewers have registered in theirs.
@@ -118,7 +126,8 @@ func newJudge(c Config, configFile string, log *slog.Logger) (*judge.Judge, erro
 // startGrants loads the grants before the first call: a deny grant must apply to it.
 func (p *parts) startGrants(ctx context.Context, running *lifecycle) error {
 	o := grants.Options{
-		Store: p.store.grants, Judge: p.judge, Log: p.log("grants"), Kept: p.judge.KeepGrant, Dropped: p.judge.DropGrant,
+		Store: p.store.grants, Judge: p.judge, Log: p.log("grants"), Kept: p.keepGrant, Dropped: p.judge.DropGrant,
+		MaskWritten: func(ctx context.Context, fields ...any) error { return p.secrets.MaskWritten(ctx, fields...) }, // they start later
 	}
 	if p.reviewers != nil {
 		o.NoSelfApproval, o.Profile = !p.options.Config.Console.SelfApproval, p.reviewers.Profile
@@ -135,6 +144,15 @@ func (p *parts) startGrants(ctx context.Context, running *lifecycle) error {
 	return nil
 }
 
+// keepGrant puts a grant into force, and then lets the gate decide waiting requests by it.
+func (p *parts) keepGrant(g approvals.Grant) {
+	p.judge.KeepGrant(g)
+	select {
+	case p.grantsKept <- g:
+	default: // of more at once, people decide
+	}
+}
+
 // startHeldTurns loads the held turns before the gate reads their requests.
 func (p *parts) startHeldTurns(ctx context.Context, running *lifecycle) error {
 	running.background("held turns", func(ctx context.Context) error { return p.held.Run(ctx, p.gate) })
@@ -146,8 +164,9 @@ func (p *parts) startGate(ctx context.Context, running *lifecycle) error {
 		Store: p.store.heldTurns, Leases: p.store.leases, OrphanTTL: p.options.Config.Hold.OrphanTTL, Log: p.log("held turns"), Registerer: p.registry,
 	})
 	o := gate.Options{
-		Store: noticed{p.store.gate, p.options.Notice}, Log: p.log("gate"), Registerer: p.registry, CheckEdit: p.judge.Edit,
-		Grants: p.grants, Results: p.options.Config.Audit.Results, Turns: p.held, Idle: p.options.Config.Runs.Idle, Conceal: p.secrets.Conceal, Prove: p.browsers.passkeys.Prove,
+		Store: noticed{p.store.gate, p.options.Notice}, Log: p.log("gate"), Registerer: p.registry, HideTools: p.options.Config.Console.limitsTenants(), CheckEdit: p.judge.Edit, GrantsKept: p.grantsKept, AllowedBy: p.judge.AllowedBy,
+		PolicyChanged: p.policyChanged, ByPolicy: p.judge.ByPolicy,
+		Grants: p.grants, Results: p.options.Config.Audit.Results, Turns: p.held, Idle: p.options.Config.Runs.Idle, Conceal: p.secrets.Conceal, MaskWritten: p.secrets.MaskWritten, Prove: p.browsers.passkeys.Prove,
 	}
 	if p.reviewers != nil {
 		o.NoSelfApproval, o.Profile = !p.options.Config.Console.SelfApproval, p.reviewers.Profile
@@ -191,36 +210,51 @@ func proxied(upstreams []Upstream) (all []proxy.Upstream) {
 	return all
 }
 
-// proxyOptions returns the options of a proxy. who is the principal of agents whose key is not configured; id is
-// that of an agent that has joined the judge, "" for agents of the configuration.
-func (p *parts) proxyOptions(who approvals.Principal, id string) proxy.Options {
+// proxySettings returns the options of a proxy that need no state. who is the principal of agents whose key is not
+// configured.
+func (p *parts) proxySettings(who approvals.Principal) proxy.Options {
 	c := p.options.Config.Proxy
 	o := proxy.Options{
 		Listen: c.Listen, TrustHeaders: c.TrustHeaders, Keepalive: c.Keepalive, Heartbeat: proxy.Heartbeat(c.Heartbeat),
-		MaxBody: int(c.MaxBody), Memory: cmp.Or(int64(c.Memory), max(availableMemory()/4, int64(c.MaxBody))), MaxContinuations: c.MaxContinuations, MaxDenials: c.MaxDenials, MaxWait: p.options.Config.Hold.MaxWait, Park: p.options.Config.Hold.Mode == "park", ParkAfter: p.options.Config.Hold.ParkAfter, Routes: c.Routes.Allow, Hosts: c.Hosts, Origins: c.Origins,
-		Dialects: dialects(), Judge: func(client string) proxy.Judge { return p.judge.For(client, id) }, Gate: p.gate, Results: p.gate.Results, Turns: p.store.turns, Keeper: heldTurns{p.held}, Used: p.grants.Used, Secrets: p.secrets,
-		Tracing: proxy.Tracing{Tracer: p.tracer, Arguments: p.options.Config.Tracing.Arguments},
-		Log:     p.log("proxy"), Registerer: p.registry, Unnamed: who, Upstreams: proxied(c.Upstreams),
+		MaxBody: int(c.MaxBody), Memory: p.memory, GoLimit: p.goLimit, MaxContinuations: c.MaxContinuations, MaxDenials: c.MaxDenials, MaxWait: p.options.Config.Hold.MaxWait, Park: p.options.Config.Hold.Mode == "park", ParkAfter: p.options.Config.Hold.ParkAfter, Routes: c.Routes.Allow, Hosts: c.Hosts, Origins: c.Origins,
+		Dialects: dialects(),
+		Tracing:  proxy.Tracing{Tracer: p.tracer, Arguments: p.options.Config.Tracing.Arguments},
+		Log:      p.log("proxy"), Registerer: p.registry, Unnamed: who, Upstreams: proxied(c.Upstreams),
 	}
 	for _, k := range c.Clients {
 		o.Clients = append(o.Clients, proxy.Client{KeySHA256: k.digest(), Principal: k.principal()})
 	}
+	return o
+}
+
+// proxyServices returns what a proxy needs of the state. id is that of an agent that has joined the judge, "" for
+// agents of the configuration.
+func (p *parts) proxyServices(id string) proxy.Services {
+	return proxy.Services{
+		Judge: func(client string) proxy.Judge { return p.judge.For(client, id) }, Gate: p.gate, Results: p.gate.Results,
+		Turns: p.store.turns, Keeper: heldTurns{p.held}, Used: p.grants.Used, Secrets: p.secrets,
+	}
+}
+
+// changed returns options of a proxy as tests have them.
+func (p *parts) changed(o proxy.Options) proxy.Options {
 	if p.options.proxy != nil {
 		p.options.proxy(&o)
 	}
 	return o
 }
 
-func (p *parts) startProxy(ctx context.Context, running *lifecycle) (err error) {
-	o := p.proxyOptions(Client{Agent: p.options.Config.Proxy.Agent}.principal(), "")
-	if p.proxy, err = proxy.New(o); err != nil {
+// startProxy lets the requests of agents in at the port that is open.
+func (p *parts) startProxy(ctx context.Context, running *lifecycle) error {
+	if err := p.proxy.Provide(p.changed(proxy.Options{Services: p.proxyServices("")}).Services); err != nil {
 		return err
 	}
 	p.canary.run(ctx, p.proxy, p.options.Log)
-	if err := p.proxy.Start(ctx); err != nil {
+	if err := ctx.Err(); err != nil {
 		return err
 	}
-	running.started("proxy", p.proxy.Shutdown)
+	p.proxy.Open()
+	running.started("proxy", p.proxy.Drain)
 	return nil
 }
 
@@ -228,11 +262,13 @@ func (p *parts) startConsole(_ context.Context, running *lifecycle) (err error) 
 	c := p.options.Config.Console
 	provider := c.provider(p.reviewers)
 	p.console, err = console.New(console.Options{
-		Listen: c.Listen, URL: c.URL, Gate: p.gate, Signals: p.gate.Signals(), Grants: p.grants, Propose: p.proposals().list, Secrets: p.secrets, Audit: p.store.events, Templates: p.options.Config.Grants.templates(), Reviewers: p.reviewers, SelfApproval: c.SelfApproval, OIDC: provider, Session: c.Session, Push: p.browsers.push, Passkeys: p.browsers.passkeys,
+		Listen: c.Listen, URL: c.URL, Gate: p.gate, Signals: p.gate.Signals(), Grants: p.grants, Propose: p.proposals().list, Secrets: p.secrets, Audit: p.store.events, Differences: p.differences, Templates: p.options.Config.Grants.templates(), Reviewers: p.reviewers, SelfApproval: c.SelfApproval, OIDC: provider, Session: c.Session, Push: p.browsers.push, Passkeys: p.browsers.passkeys,
+		Port: p.port,
 		Checks: []console.Check{
 			{Name: "store", Check: p.store.healthy},
 			{Name: "canary", Check: p.canary.check},
 			{Name: "secrets", Check: p.secrets.Check},
+			{Name: "channels", Check: p.channels.check, Advisory: true},
 		},
 		Hooks: p.channels.hooks,
 		Log:   p.log("console"), Registerer: p.registry, Gatherer: p.registry,

@@ -17,7 +17,7 @@ func numberedEvent(seq *int, typ, fields string) string {
 }
 
 // A held turn is continued for the agent that repeats its request, also if upstream pauses for longer than a keepalive
-// between the beginning of a call that is allowed by its name and its first delta.
+// between the beginning of an allowed call and its first delta.
 func TestPromise12_AskedOnce_PauseInACall(t *testing.T) {
 	for name, pause := range map[string]time.Duration{"no pause": 0, "a pause": 300 * time.Millisecond} {
 		t.Run(name, func(t *testing.T) {

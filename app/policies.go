@@ -62,13 +62,25 @@ func (p *policies) start(ctx context.Context, running *lifecycle) error {
 	return nil
 }
 
-// record writes to the audit log which policies have changed.
+// record writes to the audit log which policies have changed. A change decides requests that wait.
 func (p *policies) record(ctx context.Context) error {
 	inForce := map[string]string{}
 	for _, s := range p.judge.Sources() {
 		inForce[s.Name()] = s.SHA256()
 	}
-	return p.changes.Policies(ctx, inForce)
+	changed, err := p.changes.Policies(ctx, inForce)
+	if changed {
+		p.decideWaiting()
+	}
+	return err
+}
+
+// decideWaiting has the gate decide the requests that wait by the policies in force.
+func (p *policies) decideWaiting() {
+	select {
+	case p.parts.policyChanged <- struct{}{}:
+	default: // it has still to look
+	}
 }
 
 // reload reads the files again at the next opportunity, whether they have changed or not.
@@ -104,6 +116,7 @@ func (p *policies) watch(ctx context.Context) error {
 			p.log.Error("a change of the policy is not in the audit log yet; trying again", "error", err, "in", reloadEvery)
 		}
 		if changed {
+			p.decideWaiting() // another replica may have recorded the change
 			p.warnOfVacantRoutes()
 		}
 	}

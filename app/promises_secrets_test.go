@@ -235,3 +235,21 @@ func TestPromise8_KeyInPiecesOfACall(t *testing.T) {
 		}
 	}
 }
+
+// A reviewer may paste the key into a note, which the agent reads after an abort.
+func TestPromise8_NotesOfReviewersDoNotShowTheKey(t *testing.T) {
+	t.Parallel()
+	for name, body := range bodies() {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			w := build(t, askAll, callThenText, withKey)
+			answer := make(chan string, 1)
+			go func() { answer <- w.post("/v1/chat/completions", body).rest() }()
+			note := "it leaks " + quotedKey + " and " + spelt()["Basic"]
+			w.decide(w.pending(1)[0].ID, approvals.Decision{Action: approvals.ActionAbortRun, Note: note})
+			if got := <-answer; showsKey(got) || !strings.Contains(got, "it leaks [upstream key] and ") {
+				t.Errorf("the agent got %s", got)
+			}
+		})
+	}
+}

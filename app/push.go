@@ -73,6 +73,9 @@ func (c ConsoleConfig) rights() string {
 	text := fmt.Sprintf("%q %q %q %q %q %q %q", o.Issuer, o.NameClaim, o.GroupsClaim, o.EmailDomains, o.RequiredGroups, o.Role, o.Memberships)
 	for _, r := range c.Reviewers {
 		text += fmt.Sprintf(" %q %q %q %q", r.Name, r.User, r.Role, r.Groups)
+		if len(r.Tenants) > 0 {
+			text += fmt.Sprintf(" tenants %q", r.Tenants)
+		}
 	}
 	sum := sha256.Sum256([]byte(text))
 	return hex.EncodeToString(sum[:])

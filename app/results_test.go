@@ -214,14 +214,16 @@ func TestResultsAreOfTheirSession(t *testing.T) {
 	}
 }
 
-// contractResults lets an agent report the result of a call.
+// contractResults lets an agent report the result of a call. Its command is one that can be read: the
+// rule of a second may apply to others.
 func contractResults(_ *testing.T, w *world, _ *contractBot) {
 	api, ann := resultAPIs["chat"], []string{"Authorization", "Bearer ann-key"}
-	answer := w.post(api.path, api.body(), ann...)
+	body := func(items ...string) string { return strings.Replace(api.body(items...), "do it", "ask result", 1) }
+	answer := w.post(api.path, body(), ann...)
 	held := w.pending(1)[0]
 	w.decide(held.ID, approvals.Decision{Action: approvals.ActionApprove})
 	answer.rest()
-	w.post(api.path, api.body(`{"role":"tool","tool_call_id":"`+held.ToolCallID+`","content":[{"type":"text","text":"done"},{"type":"image_url"}]}`), ann...).rest()
+	w.post(api.path, body(`{"role":"tool","tool_call_id":"`+held.ToolCallID+`","content":[{"type":"text","text":"done"},{"type":"image_url"}]}`), ann...).rest()
 	w.result(held.ID, hasResult)
 }
 

@@ -3,6 +3,8 @@ package app_test
 import (
 	"encoding/json"
 	"fmt"
+	"io"
+	"net/http"
 	"slices"
 	"strings"
 	"sync"
@@ -257,5 +259,60 @@ func TestSecretOfAnotherReplica(t *testing.T) {
 		if body := string(requests[len(requests)-1].Body); shows(body, middle) || !strings.Contains(body, "it is secret://"+name) {
 			t.Fatalf("round %d: the model reads %s", round, body)
 		}
+	}
+}
+
+// A secret whose principal leaves a part out is refused: it would not be masked where its owner believes.
+func TestSecretStatesItsPrincipal(t *testing.T) {
+	w := build(t, askAll, callThenText)
+	for principal, want := range map[string]int{
+		`{"tenant": "globex"}`:                            http.StatusUnprocessableEntity,
+		`{"tenant": "globex", "user": "*"}`:               http.StatusUnprocessableEntity,
+		`{"user": "ann", "agent": "*"}`:                   http.StatusUnprocessableEntity,
+		`{"tenant": "globex", "user": "*", "agent": "*"}`: http.StatusOK,
+		`{"tenant": "globex", "user": "", "agent": ""}`:   http.StatusOK,
+	} {
+		response, err := http.Post(w.app.ConsoleURL()+"/api/v1/secrets", "application/json", strings.NewReader(`{"name": "TOKEN", "value": "gho_0f-Bob-alone-7!", "principal": `+principal+`}`))
+		if err != nil {
+			t.Fatal(err)
+		}
+		answer, _ := io.ReadAll(response.Body)
+		response.Body.Close()
+		if response.StatusCode != want {
+			t.Errorf("%s: %d %s", principal, response.StatusCode, answer)
+		}
+	}
+}
+
+// What people write beside decisions is masked before it is stored, whosever the secret is.
+func TestSecretsInWrittenTexts(t *testing.T) {
+	w := build(t, askAll, callThenText)
+	const written = "ghp_Zq81kLw0-Written-7!"
+	if _, err := w.console.Secrets().Set(t.Context(), approvals.SecretPayload{Name: "TOKEN", Value: written, Principal: approvals.Principal{Tenant: "globex", User: "*", Agent: "*"}}); err != nil {
+		t.Fatal(err)
+	}
+	payload := json.RawMessage(`{"why": "it leaked ` + written + `"}`)
+	grant, err := w.console.AddGrant(t.Context(), approvals.Grant{Effect: approvals.GrantDeny, Principal: approvals.Principal{Tenant: "default"}, Patterns: []string{"bash(login " + written + ")"}, Note: "for " + written})
+	if err != nil {
+		t.Fatal(err)
+	}
+	if _, err := w.console.Runs().Signal(t.Context(), approvals.Signal{RunID: "r9", Action: approvals.SignalPause, Payload: payload}); err != nil {
+		t.Fatal(err)
+	}
+	if _, err := w.console.Runs().SignalPrincipal(t.Context(), approvals.PrincipalSignalPayload{Principal: approvals.Principal{Agent: "other"}, Action: approvals.SignalPause, Payload: payload}); err != nil {
+		t.Fatal(err)
+	}
+	c := w.post("/v1/chat/completions", wholeRequest)
+	w.decide(w.pending(1)[0].ID, approvals.Decision{Action: approvals.ActionDeny, Note: "never " + written})
+	c.rest()
+	if _, err := w.console.RevokeGrant(t.Context(), grant.ID); err != nil {
+		t.Fatal(err)
+	}
+	all := w.log.String()
+	for _, path := range []string{"/api/v1/audit", "/api/v1/grants", "/api/v1/signals", "/api/v1/requests", "/api/v1/runs"} {
+		all += w.get(w.app.ConsoleURL() + path)
+	}
+	if strings.Contains(all, written) || strings.Count(all, "secret://TOKEN") < 4 {
+		t.Errorf("recorded is %s", all)
 	}
 }

@@ -5,6 +5,7 @@ import (
 	"net/http"
 	"slices"
 	"strings"
+	"sync"
 	"testing"
 	"time"
 
@@ -221,4 +222,49 @@ func TestSlackDownDelaysNothing(t *testing.T) {
 		t.Errorf("the agent got %q", answer)
 	}
 	w.slack.Answers(nil)
+}
+
+// TestSlackSetupFault: W14. While Slack refuses cards because of the app's setup it is asked once for a card, and the log,
+// /readyz and the metrics name what to do; calls are held and decided elsewhere. The card comes when that is corrected.
+func TestSlackSetupFault(t *testing.T) {
+	t.Parallel()
+	w := newSlackWorld(t, askAll, callThenText)
+	var mu sync.Mutex
+	posts := 0
+	w.slack.Answers(func(method string) (a fakeslack.Answer) {
+		mu.Lock()
+		defer mu.Unlock()
+		if method == "chat.postMessage" {
+			posts++
+			a.Error = "not_in_channel"
+		}
+		return a
+	})
+	first := w.begin("/v1/chat/completions", streamedRequest)
+	r := w.pending(1)[0]
+	console := w.app.ConsoleURL()
+	w.until("the fault is shown", func() bool { return strings.Contains(w.get(console+"/readyz"), "invite the app") })
+	if ready := w.get(console + "/readyz"); !strings.Contains(ready, `{"name":"channels","ok":false,"error":"slack: chat.postMessage: Slack answers`) || !strings.Contains(ready, `"status":"ready"`) {
+		t.Errorf("readiness is %s", ready)
+	}
+	if metrics := w.get(console + "/metrics"); !strings.Contains(metrics, `heldcall_notify_faults{channel="slack"} 1`) {
+		t.Error("the metrics do not have the fault")
+	}
+	if log := w.log.String(); !strings.Contains(log, "the channel cannot post until its setup is corrected") || !strings.Contains(log, "(/invite)") {
+		t.Error("the log does not state what to do")
+	}
+	w.slack.Answers(nil)
+	second := w.begin("/v1/chat/completions", strings.Replace(streamedRequest, "do it", "do it too", 1))
+	w.until("both cards are there", func() bool { return len(w.slack.Messages()) == 2 })
+	for _, p := range w.pending(2) {
+		w.decide(p.ID, approvals.Decision{Action: approvals.ActionApprove})
+	}
+	<-first
+	<-second
+	w.until("the fault is over", func() bool { return strings.Contains(w.get(console+"/readyz"), `{"name":"channels","ok":true}`) })
+	mu.Lock()
+	defer mu.Unlock()
+	if posts != 1 {
+		t.Errorf("Slack was asked %d times for the card of %s", posts, r.ID)
+	}
 }

@@ -295,6 +295,35 @@ func TestSlackAsksWhoClicks(t *testing.T) {
 	agent.rest()
 }
 
+// To a reviewer of other tenants, a request whose card they see in a shared channel does not exist.
+func TestSlackOfATenant(t *testing.T) {
+	t.Parallel()
+	var config *app.Config
+	w := slackWorldOn(t, func(c *app.Config) { config = c }, askAll, callThenText, func(*app.SlackConfig) {
+		for i := range config.Console.Reviewers {
+			if config.Console.Reviewers[i].Name == "bob" {
+				config.Console.Reviewers[i].Tenants = []string{"theirs"}
+			}
+		}
+	})
+	agent := w.post("/v1/chat/completions", streamedRequest)
+	r := w.pending(1)[0]
+	m := w.card(0, "bash")
+	for _, button := range []string{pressYes, pressNote} {
+		w.press("UBOB", m, button, r.ID)
+		w.toldAlone("UBOB", "no longer exists")
+	}
+	w.press("UANN", m, pressNote, r.ID)
+	if wrong := w.submit("UBOB", map[string]string{"answer": "approve"}); !strings.Contains(wrong["note"], "no longer exists") {
+		t.Errorf("bob's form shows %q", wrong)
+	}
+	if got := w.pending(1)[0]; len(got.Decisions) != 0 {
+		t.Errorf("decided: %+v", got.Decisions)
+	}
+	w.press("UANN", m, pressYes, r.ID)
+	agent.rest()
+}
+
 func TestSlackTwoClicksAtOnce(t *testing.T) {
 	t.Parallel()
 	w := newSlackWorld(t, askAll, callThenText)

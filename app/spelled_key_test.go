@@ -86,7 +86,7 @@ func TestPromise8_SecretsStay_KeyInRequest(t *testing.T) {
 	}
 }
 
-// The event of a call that has passed by its name is without the key, which the call had in pieces.
+// The event of an allowed call is without the key, which the call had in pieces.
 func TestPromise8_SecretsStay_KeyInAuditLog(t *testing.T) {
 	w := build(t, "default: ask\nrules: [{allow: [bash]}]\n", func(r *fakemodel.Request) fakemodel.Reply {
 		return fakemodel.Events(fakemodel.Write{Bytes: []byte(keyRole + keyOpens + keyPiece(`{\"command\":\"echo `+base64Key[:12]) + keyPiece(base64Key[12:]+`\"}`) + keyEnd)})

@@ -38,6 +38,7 @@ type state struct {
 	startBots  func(nats.Options) (*nats.Service, error) // nil in memory, where there are none
 	listenAddr string                                    // see [App.NATSAddr]
 	loss       string                                    // that was accepted, "" for none
+	retained   time.Duration                             // see [store.Store.Retained]
 	healthy    func(context.Context) error
 	close      func() error
 }
@@ -56,14 +57,19 @@ type deliveries interface {
 
 // startStore opens the store.
 func (p *parts) startStore(ctx context.Context, running *lifecycle) (err error) {
+	open := func() (*state, error) { return p.openState(ctx) }
 	if p.options.open != nil {
-		p.store = p.options.open()
-	} else if p.store, err = p.openState(ctx); err != nil {
+		open = p.options.open
+	}
+	if p.store, err = open(); err != nil {
 		return err
 	}
 	p.judge.ShareCounts(p.store.limits)
 	running.started("store", func(context.Context) error { return p.store.close() })
-	return p.recordLoss(ctx)
+	if p.store.loss == "" {
+		return nil
+	}
+	return p.recordLoss(ctx, p.store.loss)
 }
 
 // openState opens the store in NATS. The error of an external server names nats.url; the
@@ -74,7 +80,7 @@ func (p *parts) openState(ctx context.Context) (*state, error) {
 	s, err := store.Open(ctx, store.Options{
 		URL: c.URL, Creds: c.Creds, NKey: c.NKey, TLSCA: c.TLS.CA, TLSCert: c.TLS.Cert, TLSKey: c.TLS.Key,
 		Replicas: c.Replicas, Listen: cmp.Or(c.Listen, "-"), Dir: c.Dir, Scratch: p.options.Config.AuditDir(), Reviewers: p.reviewers, ReviewersOnly: c.Auth != natsOpen,
-		Retention: p.options.Config.Audit.Retention, MaxStored: int64(p.options.Config.Hold.MaxStored), Channels: append(names, channelPush), AcceptLoss: p.options.AcceptLoss,
+		Retention: p.options.Config.Audit.Retention, MaxStored: int64(p.options.Config.Hold.MaxStored), Channels: append(names, channelPush), AcceptLoss: p.options.AcceptLoss, Memory: p.memory,
 		Log: p.log("store"), Registerer: p.registry,
 	})
 	if err != nil && c.URL != "" {
@@ -90,7 +96,7 @@ func (p *parts) openState(ctx context.Context) (*state, error) {
 			o.Conn = s.Conn()
 			return nats.Start(o)
 		},
-		listenAddr: s.ListenAddr(), loss: s.Loss(), healthy: s.Healthy, close: s.Close,
+		listenAddr: s.ListenAddr(), loss: s.Loss(), retained: s.Retained(), healthy: s.Healthy, close: s.Close,
 	}
 	if leases := s.HeldTurns.Leases; leases != nil {
 		opened.leases = leases
@@ -98,13 +104,10 @@ func (p *parts) openState(ctx context.Context) (*state, error) {
 	return opened, nil
 }
 
-// recordLoss adds the accepted loss of the store to the audit log.
-func (p *parts) recordLoss(ctx context.Context) error {
-	if p.store.loss == "" {
-		return nil
-	}
+// recordLoss adds an accepted loss to the audit log.
+func (p *parts) recordLoss(ctx context.Context, loss string) error {
 	now := time.Now().UTC()
-	event := approvals.Event{ID: approvals.DerivedID(now, "loss_accepted"), Type: approvals.EventLossAccepted, Time: now, Note: p.store.loss}
+	event := approvals.Event{ID: approvals.DerivedID(now, "loss_accepted"), Type: approvals.EventLossAccepted, Time: now, Note: loss}
 	if err := p.store.events.AppendEvents(ctx, event); err != nil {
 		return fmt.Errorf("record the accepted loss: %w", err)
 	}

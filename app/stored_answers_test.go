@@ -2,9 +2,13 @@ package app_test
 
 import (
 	"fmt"
+	"io"
+	"net/http"
 	"strings"
 	"sync"
+	"sync/atomic"
 	"testing"
+	"time"
 
 	"github.com/heldcall/heldcall/approvals"
 	"github.com/heldcall/heldcall/internal/testing/fakemodel"
@@ -107,4 +111,69 @@ func TestStoredAnswerIsFetchedAfterItsStreamBroke(t *testing.T) {
 		}
 	}
 	w.pending(0)
+}
+
+// Two agents fetch an answer whose call is denied. One of them has the answer continued; the other, which
+// waits for that, gets heartbeats too.
+func TestPromise14_NeverSilent_Fetches(t *testing.T) {
+	t.Parallel()
+	model, continued, answer := background(), make(chan struct{}), make(chan struct{})
+	var posts atomic.Int64
+	w := build(t, askAll, func(r *fakemodel.Request) fakemodel.Reply {
+		if r.Method == http.MethodPost && posts.Add(1) == 2 {
+			close(continued)
+			<-answer
+		}
+		return model.Reply(r)
+	})
+	id := gjson.Get(w.post("/v1/responses", `{"model":"m","input":"do it","background":true,"tools":[{"type":"function","name":"bash","parameters":{}}]}`).rest(), "id").Str
+	w.get(w.url("/v1/responses/" + id)) // in progress
+	agents := [2]*fetched{w.fetch(id), w.fetch(id)}
+	w.decide(w.pending(1)[0].ID, approvals.Decision{Action: approvals.ActionDeny})
+	<-continued
+	for i, agent := range agents {
+		before := heartbeats(agent.String(), true)
+		for deadline := time.Now().Add(soon); heartbeats(agent.String(), true) < before+20; time.Sleep(10 * time.Millisecond) {
+			if time.Now().After(deadline) {
+				t.Errorf("agent %d gets no heartbeats while the answer is continued: %s", i, agent)
+				break
+			}
+		}
+	}
+	close(answer)
+	for i, agent := range agents {
+		if got := agent.rest(); strings.Contains(got, "call_sesame1") {
+			t.Errorf("agent %d has got %s", i, got)
+		}
+	}
+}
+
+// fetched is what an agent has got of a stored answer so far.
+type fetched struct {
+	output logged
+	ended  chan struct{}
+}
+
+// fetch fetches a stored answer as a stream.
+func (w *world) fetch(id string) *fetched {
+	w.t.Helper()
+	resp, err := http.Get(w.url("/v1/responses/" + id + "?stream=true"))
+	if err != nil {
+		w.t.Fatal(err)
+	}
+	f := &fetched{ended: make(chan struct{})}
+	w.t.Cleanup(func() { resp.Body.Close(); <-f.ended })
+	go func() {
+		defer close(f.ended)
+		_, _ = io.Copy(&f.output, resp.Body)
+	}()
+	return f
+}
+
+func (f *fetched) String() string { return f.output.String() }
+
+// rest waits for the end of the answer and returns all of it.
+func (f *fetched) rest() string {
+	<-f.ended
+	return f.String()
 }

@@ -8,7 +8,7 @@ import "time"
 func (r *Request) AgentNote(at func(time.Time) string) string {
 	note := ""
 	switch {
-	case r.Agent == nil, r.Details.Result != nil:
+	case r.Agent == nil, r.Details.Result != nil, r.settled():
 		return ""
 	case r.Agent.State == AgentAttached && !r.Status.Final():
 		note = "the agent waits for the decision"
@@ -34,7 +34,7 @@ func (r *Request) AgentNote(at func(time.Time) string) string {
 // AfterApproval describes to reviewers what happens to the approved call of a request, ""
 // if it is released at once or has been released.
 func (r *Request) AfterApproval() string {
-	if r.Status != StatusApproved || r.Agent == nil || r.Details.Result != nil {
+	if r.Status != StatusApproved || r.Agent == nil || r.Details.Result != nil || r.settled() {
 		return ""
 	}
 	switch r.Agent.State {

@@ -26,6 +26,7 @@ type ReviewerRights struct {
 	Name     string   `json:"name"`
 	Role     string   `json:"role"`
 	Groups   []string `json:"groups,omitempty"`
+	Tenants  []string `json:"tenants,omitempty"`
 	User     string   `json:"user,omitempty"`
 	Slack    string   `json:"slack,omitempty"`
 	HasToken bool     `json:"has_token"`

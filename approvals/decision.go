@@ -28,11 +28,18 @@ func (a Action) denies() bool {
 	return a == ActionDeny || a == ActionDenyAlways || a == ActionAbortRun
 }
 
-// ReviewerTimeout is the reviewer_id of a decision by the deadline. No person has this
-// name.
-const ReviewerTimeout = "timeout"
+// The reviewer_id of the decisions that heldcall makes by itself. No person has these names.
+const (
+	ReviewerTimeout = "timeout" // at the deadline
+	ReviewerPolicy  = "policy"  // a policy that changed while the request waited
+)
 
-// Decision is one answer to a request. The fields that begin with Reviewer are
+// Automatic reports whether a reviewer_id is that of a decision that no person made.
+func Automatic(reviewer string) bool {
+	return reviewer == ReviewerTimeout || reviewer == ReviewerPolicy
+}
+
+// Decision is one answer to a request. Tenants and the fields that begin with Reviewer are
 // set by the channel that authenticated the reviewer; a payload does not set them.
 type Decision struct {
 	RequestID      string              `json:"request_id"`
@@ -42,6 +49,8 @@ type Decision struct {
 	ReviewerID     string              `json:"reviewer_id"`
 	ReviewerUser   string              `json:"reviewer_user,omitempty"`    // as principals name the same person
 	ReviewerGroups []string            `json:"reviewer_groups,omitempty"`  // that give the right to decide
+	Tenants        TenantScope         `json:"-"`                          // of the reviewer; not recorded
+	OwnRightsOnly  bool                `json:"-"`                          // set by the channel: without the rights that others have delegated; not recorded
 	OnBehalfOf     string              `json:"on_behalf_of,omitempty"`     // the reviewer in whose place they decide, set by the gate
 	OnBehalfUser   string              `json:"on_behalf_user,omitempty"`   // as principals name that person, set by the gate
 	OnBehalfGroups []string            `json:"on_behalf_groups,omitempty"` // that then give the right to decide, set by the gate
@@ -59,7 +68,8 @@ type Decision struct {
 	Response                           // of answer
 	Responses      map[string]Response `json:"responses,omitempty"` // of answer, to a combined request: by the ids of the questions
 	Save           bool                `json:"save,omitempty"`
-	DecidedAt      time.Time           `json:"decided_at"` // UTC, set by the gate
+	Rule           string              `json:"rule,omitempty"` // what decided in the reviewer's name, "grant ID", set by the gate; "": the reviewer
+	DecidedAt      time.Time           `json:"decided_at"`     // UTC, set by the gate
 }
 
 // answerSize returns the bytes of an answer.

@@ -22,9 +22,10 @@ type Delegation struct {
 // InForce reports whether the delegation is in force.
 func (d *Delegation) InForce(now time.Time) bool { return d.RevokedAt == nil && now.Before(d.Until) }
 
-// ReviewerProfile has the groups of a reviewer, and the user that is the same person in
+// ReviewerProfile has the groups and the tenants of a reviewer, and the user that is the same person in
 // principals of agents.
 type ReviewerProfile struct {
-	User   string
-	Groups []string
+	User    string
+	Groups  []string
+	Tenants TenantScope
 }

@@ -19,6 +19,7 @@ const (
 	EventCallDenied        EventType = "call_denied"       // by rule, person or time-out
 	EventCallModified      EventType = "call_modified"     // arguments changed before release
 	EventCallReleased      EventType = "call_released"     // recorded before the bytes leave
+	EventCallNotReleased   EventType = "call_not_released" // an approved call that the agent did not get; Note has the reason
 	EventDenialTold        EventType = "denial_told"       // the model has been sent the denial
 	EventQuestionAnswered  EventType = "question_answered" // the model gets an answer of a person, or its own default; Note has the text for the model
 	EventSecretUsed        EventType = "secret_used"       // a released call has the values of secrets; Note has their names
@@ -63,6 +64,7 @@ type Event struct {
 	TurnID     string          `json:"turn_id,omitempty"`
 	Dialect    string          `json:"dialect,omitempty"`
 	Model      string          `json:"model,omitempty"`
+	Subagent   string          `json:"subagent,omitempty"` // the agent at the provider that makes the call
 	ToolCallID string          `json:"tool_call_id,omitempty"`
 	ToolName   string          `json:"tool_name,omitempty"`
 	Rule       string          `json:"rule,omitempty"`
@@ -74,13 +76,14 @@ type Event struct {
 	Channel    string          `json:"channel,omitempty"`
 	Passkey    string          `json:"passkey,omitempty"` // id of the passkey that was registered, was revoked or has confirmed an approval
 	Note       string          `json:"note,omitempty"`
-	Before     json.RawMessage `json:"before,omitempty"`    // arguments as the model wrote them
-	After      json.RawMessage `json:"after,omitempty"`     // arguments that were released, where they differ
-	FreeText   bool            `json:"free_text,omitempty"` // the tool's input is free text: Before and After are a string
-	Doubts     []string        `json:"doubts,omitempty"`    // why clients may read the call in different ways
-	Again      bool            `json:"again,omitempty"`     // of call_released: the agent had got the call before, and has repeated its request
-	Grant      *Grant          `json:"grant,omitempty"`     // as it was created or revoked
-	Result     *CallResult     `json:"result,omitempty"`    // of an approved call
+	Before     json.RawMessage `json:"before,omitempty"`     // arguments as the model wrote them
+	After      json.RawMessage `json:"after,omitempty"`      // arguments that were released, where they differ
+	FreeText   bool            `json:"free_text,omitempty"`  // the tool's input is free text: Before and After are a string
+	Doubts     []string        `json:"doubts,omitempty"`     // why clients may read the call in different ways
+	Again      bool            `json:"again,omitempty"`      // of call_released: the agent had got the call before, and has repeated its request
+	Grant      *Grant          `json:"grant,omitempty"`      // as it was created or revoked
+	Delegation *Delegation     `json:"delegation,omitempty"` // as it was created or revoked
+	Result     *CallResult     `json:"result,omitempty"`     // of an approved call
 	Checkpoint *Checkpoint     `json:"checkpoint,omitempty"`
 	Policy     *PolicyVersion  `json:"policy,omitempty"` // of policy_changed
 	// Reviewers are those of reviewers_changed. Note has the settings that give rights to others.

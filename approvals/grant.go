@@ -184,6 +184,17 @@ const (
 	maxGrantText     = 64 << 10 // bytes of all patterns, of the note and of the names
 )
 
+// GrantsDecide reports whether a grant may decide the request while it waits.
+func (r *Request) GrantsDecide() bool { return r.AllowRemember && r.RulesApprove() }
+
+// RulesApprove reports whether a rule may approve the request while it waits. People decide questions, results and critical
+// calls, those in doubt, and those that need several approvals or a confirmation.
+func (r *Request) RulesApprove() bool {
+	doubtful := len(r.Details.Doubts) > 0 || r.Details.Abridged
+	confirmed := r.Details.Confirm != "" || r.Details.Passkey
+	return r.Kind == KindPermission && r.RiskLevel != RiskCritical && r.OneDecides() && !doubtful && !confirmed && len(r.Details.Secrets) == 0
+}
+
 // GrantFor returns the grant that a decision on a request asks for, without id and time.
 func (r *Request) GrantFor(d *Decision) Grant {
 	g := Grant{
@@ -220,7 +231,8 @@ type GrantFilter struct {
 	Agent     string
 	SessionID string
 	Tool      string // those with a pattern for a tool of this name
-	Expired   bool   // include those that have ended
+	Tenants   TenantScope
+	Expired   bool // include those that have ended
 	Cursor    string
 	Limit     int
 }
@@ -240,6 +252,7 @@ func (p *GrantPage) Truncate(n int) {
 // Matches reports whether the filter selects a grant, the tool aside.
 func (f *GrantFilter) Matches(g *Grant, now time.Time) bool {
 	return (f.Tenant == "" || f.Tenant == g.Principal.Tenant) &&
+		f.Tenants.Has(g.Principal.Tenant) &&
 		(f.User == "" || f.User == g.Principal.User) &&
 		(f.Agent == "" || f.Agent == g.Principal.Agent) &&
 		(f.SessionID == "" || f.SessionID == g.SessionID) &&

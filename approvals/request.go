@@ -114,6 +114,9 @@ type Request struct {
 	OnTimeout         string          `json:"on_timeout"`        // OnTimeoutDeny or OnTimeoutApprove
 	Decisions         []Decision      `json:"decisions"`
 	Details           Details         `json:"details"`
+	// Outcome is the effect of the approval of a call, nil for other requests. The record has it once the call is released
+	// or is known not to be; before, it is added when the request is served.
+	Outcome *ApprovalOutcome `json:"outcome,omitempty"`
 	// Agent is the agent's side of the turn while it is stored. It is added when the request
 	// is served and is not part of the record.
 	Agent *AgentState `json:"agent,omitempty"`
@@ -161,6 +164,8 @@ type Details struct {
 	// Tainted is the cause if the run has read a result that the policy does not trust: which
 	// result, and by which pattern. It is "" for other runs.
 	Tainted string `json:"tainted,omitempty"`
+	// Subagent is the agent at the provider that makes the call, if a request lets it run several; "" for none.
+	Subagent string `json:"subagent,omitempty"`
 	// Restarted is the request in whose place this one asks; nil: there is none.
 	Restarted *Restarted `json:"restarted,omitempty"`
 	// Secrets are the names of the secrets whose values the call gets if it is approved.

@@ -1,6 +1,7 @@
 package approvals
 
 import (
+	"cmp"
 	"encoding/json"
 	"fmt"
 	"slices"
@@ -26,6 +27,7 @@ func (r *Request) Events() []Event {
 		e.Channel = d.Channel
 		e.Passkey = d.Passkey
 		e.Note = d.Note
+		e.Rule = cmp.Or(d.Rule, e.Rule)
 		for _, place := range d.Fills {
 			e.Demands = append(e.Demands, r.originalDemands()[place])
 		}
@@ -48,6 +50,7 @@ func (r *Request) Events() []Event {
 		events = append(events, escalated)
 	}
 	events = append(events, r.resultEvents()...)
+	events = append(events, r.notReleasedEvents()...)
 	ended := r.ExpiresAt
 	if r.Details.EndedAt != nil {
 		ended = *r.Details.EndedAt
@@ -109,6 +112,7 @@ func (r *Request) event(typ EventType, nth int, at time.Time) Event {
 		TurnID:     r.TurnID,
 		Dialect:    r.Dialect,
 		Model:      r.Model,
+		Subagent:   r.Details.Subagent,
 		ToolCallID: r.ToolCallID,
 		ToolName:   r.ToolName,
 		Rule:       r.Rule,

@@ -32,10 +32,11 @@ type CallResult struct {
 	NextText string `json:"next_text,omitempty"`
 }
 
-// RequestResult is the result of the call of a request.
+// RequestResult is what became of the approved call of a request: its release, its result, or that it is not released.
 type RequestResult struct {
-	Request string // its id
-	Result  CallResult
+	Request     string // its id
+	Result      CallResult
+	NotReleased string // why the agent does not get the call; "": it got it
 }
 
 // Received returns when the result arrived, zero if none has.

@@ -12,7 +12,8 @@ var ErrUnknownSecret = errors.New("no such secret")
 // secret://NAME.
 type Secret struct {
 	Name string `json:"name"`
-	// Principal is the only one whose calls may use the value.
+	// Principal is whose calls may use the value, and in whose requests it is masked. Each part is a
+	// name, [EveryName], or "": agents without one.
 	Principal Principal `json:"principal"`
 	SessionID string    `json:"session_id,omitempty"` // the only session with the secret; "": all
 	CreatedBy string    `json:"created_by"`           // the reviewer
@@ -20,6 +21,15 @@ type Secret struct {
 	// ExpiresAt is when calls can no longer use the value, UTC. It is masked for another
 	// 30 days.
 	ExpiresAt time.Time `json:"expires_at"`
+}
+
+// EveryName in a part of the principal of a secret matches all names, and none.
+const EveryName = "*"
+
+// IsFor reports whether calls of a principal may use the secret.
+func (s *Secret) IsFor(who Principal) bool {
+	matches := func(stated, name string) bool { return stated == name || stated == EveryName }
+	return matches(s.Principal.Tenant, who.Tenant) && matches(s.Principal.User, who.User) && matches(s.Principal.Agent, who.Agent)
 }
 
 // SecretPayload is a secret as reviewers write it. The channel sets who stores it.

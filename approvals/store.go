@@ -31,6 +31,8 @@ type RequestStore interface {
 	CreateRequest(ctx context.Context, r Request) (revision uint64, err error)
 	// GetRequest reads a request, or fails with [ErrUnknownRequest].
 	GetRequest(ctx context.Context, id string) (Stored, error)
+	// MissingRequests returns those of the ids that have no record. It need not read the records.
+	MissingRequests(ctx context.Context, ids []string) (missing []string, err error)
 	// UpdateRequest replaces a request if it is still at the revision, else
 	// it fails with [ErrConflict]. A write whose outcome was lost on the way is
 	// resolved before it returns.
@@ -59,6 +61,8 @@ type EventStore interface {
 	AppendEvents(ctx context.Context, events ...Event) error
 	// EnsureEvent appends an event unless one with its id is in the chain.
 	EnsureEvent(ctx context.Context, e Event) error
+	// HasEvent reports whether an event of the type, the tenant and the request of e is in the chain.
+	HasEvent(ctx context.Context, e Event) (bool, error)
 	// Events yields events in order from a sequence on (0: from the next one) and waits
 	// for new ones. It stops without an error when the context ends.
 	Events(ctx context.Context, from uint64) iter.Seq2[Event, error]
@@ -105,6 +109,7 @@ type Filter struct {
 	SessionID string
 	RunID     string
 	Risk      Risk
+	Tenants   TenantScope
 	Text      string // words that are all in the request: see [Search]
 	Cursor    string
 	Limit     int
@@ -124,7 +129,8 @@ func (f Filter) Matches(r *Request) bool {
 		(f.Kind == "" || f.Kind == r.Kind) &&
 		(f.SessionID == "" || f.SessionID == r.SessionID) &&
 		(f.RunID == "" || f.RunID == r.RunID) &&
-		(f.Risk == "" || f.Risk == r.RiskLevel)
+		(f.Risk == "" || f.Risk == r.RiskLevel) &&
+		f.Tenants.Has(r.Principal.Tenant)
 }
 
 // Page is one page of a list, newest first. NextCursor is "" on the last page

@@ -31,7 +31,19 @@ type auditFilter struct {
 	limit int
 }
 
-type auditHandlers struct{ audit Audit }
+type auditHandlers struct{ audit scopedAudit }
+
+// compare answers with the records that are not as the log says.
+func (h auditHandlers) compare(w http.ResponseWriter, r *http.Request) error {
+	differences, err := h.audit.Differences(r.Context())
+	if err != nil {
+		return err
+	}
+	if differences == nil {
+		differences = []audit.Difference{}
+	}
+	return answerAll(w, r, differences)
+}
 
 // list answers with the entries byte for byte as they were hashed: see docs/audit.md.
 func (h auditHandlers) list(w http.ResponseWriter, r *http.Request) error {

@@ -68,7 +68,7 @@ func (a *authenticator) Admit(r *http.Request, needed reviewers.Role) (*http.Req
 	if !who.Role.Includes(needed) {
 		return r, lacksRole(who, needed)
 	}
-	return r.WithContext(context.WithValue(r.Context(), identityKey{}, who)), nil
+	return r.WithContext(withSender(r.Context(), who)), nil
 }
 
 // lacksRole refuses a sender without the role that is needed.

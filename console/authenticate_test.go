@@ -54,7 +54,7 @@ func TestEveryRouteOfTheAPIAsksWhoItIs(t *testing.T) {
 		request := httptest.NewRequest(route.method, "http://127.0.0.1"+strings.ReplaceAll(route.path, "{id}", "01A"), strings.NewReader("{}"))
 		request.Header.Set("Content-Type", "application/json")
 		recorder := httptest.NewRecorder()
-		c.server.Handler.ServeHTTP(recorder, request)
+		c.handler.ServeHTTP(recorder, request)
 		wantProblem(t, recorder.Code, recorder.Header(), recorder.Body.String(), 401, problem.CodeUnauthenticated)
 		if recorder.Header().Get("WWW-Authenticate") == "" {
 			t.Errorf("%s %s answers without a way to authenticate", route.method, route.path)
@@ -138,7 +138,7 @@ func TestReviewersOpenTheConsoleToOthers(t *testing.T) {
 	request := httptest.NewRequest("GET", "http://heldcall.example/api/v1/me", http.NoBody)
 	request.Header.Set("Authorization", "Bearer "+tokens[reviewers.RoleViewer])
 	recorder := httptest.NewRecorder()
-	c.server.Handler.ServeHTTP(recorder, request)
+	c.handler.ServeHTTP(recorder, request)
 	if recorder.Code != 200 {
 		t.Errorf("another name answers %d %s", recorder.Code, recorder.Body)
 	}

@@ -17,8 +17,6 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"log/slog"
-	"net"
 	"net/http"
 	"strings"
 	"time"
@@ -36,12 +34,9 @@ const (
 type Console struct {
 	handlers *handlers
 	router   *router
-	server   *http.Server
-	listen   string
-	log      *slog.Logger
-
-	ln     net.Listener
-	served chan error // the result of Serve
+	handler  http.Handler
+	port     *Port // nil before Start, if the options have none
+	options  PortOptions
 }
 
 // New makes a console; [Console.Start] starts it. Without reviewers it fails if
@@ -57,35 +52,29 @@ func New(o Options) (*Console, error) {
 	c := &Console{
 		handlers: newHandlers(o, policy, auth, metrics),
 		router:   &router{policy: policy, auth: auth, bodyTimeout: bodyTimeout, metrics: metrics, log: o.Log},
-		listen:   o.Listen,
-		log:      o.Log,
-		served:   make(chan error, 1),
+		port:     o.Port,
+		options:  PortOptions{Listen: o.Listen, URL: o.URL, Reviewers: o.Reviewers != nil, Log: o.Log},
 	}
-	c.server = &http.Server{
-		Handler:           c.router.handler(append(c.handlers.routes(), c.handlers.browserRoutes()...), o.Hooks),
-		ReadHeaderTimeout: headerTimeout,
-		IdleTimeout:       idleTimeout,
-		MaxHeaderBytes:    64 << 10,
-		ErrorLog:          slog.NewLogLogger(o.Log.Handler(), slog.LevelDebug),
-	}
+	c.handler = c.router.handler(append(c.handlers.routes(), c.handlers.browserRoutes()...), o.Hooks)
 	return c, nil
 }
 
 func newHandlers(o Options, policy bindPolicy, auth *authenticator, m *metrics) *handlers {
-	requests := requestHandlers{o.Gate}
+	gate := scopedGate{o.Gate}
+	requests := requestHandlers{gate}
 	h := &handlers{
 		requests:    requests,
-		runs:        runHandlers{o.Gate, o.Signals},
-		grants:      grantHandlers{o.Gate, o.Grants, o.Templates},
-		proposals:   proposalHandlers{o.Propose},
-		secrets:     secretHandlers{o.Secrets},
-		delegations: delegationHandlers{o.Gate, o.Reviewers},
-		audit:       auditHandlers{o.Audit},
+		runs:        runHandlers{gate, scopedSignals{o.Signals}},
+		grants:      grantHandlers{gate, scopedGrants{o.Grants}, o.Templates},
+		proposals:   proposalHandlers{scopedPropose(o.Propose)},
+		secrets:     secretHandlers{scopedSecrets{o.Secrets}},
+		delegations: delegationHandlers{gate, o.Reviewers},
+		audit:       auditHandlers{scopedAudit{o.Audit, o.Differences}},
 		live:        newLiveHandlers(o, requests, m),
 		push:        pushHandlers{o.Push},
 		passkeys:    passkeyHandlers{o.Passkeys, requests},
 		signIn: &signInHandlers{
-			auth: auth, gate: o.Gate, oidc: o.OIDC, origin: policy.Origin(), attempts: newAttempts(), selfApproval: o.SelfApproval, log: o.Log,
+			auth: auth, gate: gate, oidc: o.OIDC, origin: policy.Origin(), attempts: newAttempts(), selfApproval: o.SelfApproval, log: o.Log,
 		},
 		pages:  &pageHandlers{gatherer: o.Gatherer},
 		health: healthHandlers{o.Checks},
@@ -94,44 +83,32 @@ func newHandlers(o Options, policy bindPolicy, auth *authenticator, m *metrics) 
 	return h
 }
 
-// Start listens and serves until [Console.Shutdown].
-func (c *Console) Start() error {
-	ln, err := net.Listen("tcp", c.listen)
-	if err != nil {
-		return fmt.Errorf("start the console: %w", err)
-	}
-	if address, ok := ln.Addr().(*net.TCPAddr); c.router.auth.Reviewers == nil && (!ok || !address.IP.IsLoopback()) {
-		ln.Close()
-		return fmt.Errorf("start the console: %s is %s here, which is not a loopback address, and there are no reviewers: set console.listen to 127.0.0.1", c.listen, ln.Addr())
-	}
-	c.ln = ln
-	go func() {
-		err := c.server.Serve(ln)
-		if errors.Is(err, http.ErrServerClosed) {
-			err = nil
+// Start serves until [Console.Shutdown], at the port of the options, or at one that it opens.
+func (c *Console) Start() (err error) {
+	if c.port == nil {
+		if c.port, err = Open(c.options); err != nil {
+			return err
 		}
-		c.served <- err
-		close(c.served)
-	}()
-	c.log.Debug("console listens", "url", "http://"+c.Addr())
+	}
+	c.port.admit(c.handler)
 	return nil
 }
 
 // Served receives one value when the server has stopped: nil after a shutdown,
 // else the error that stopped it.
-func (c *Console) Served() <-chan error { return c.served }
+func (c *Console) Served() <-chan error { return c.port.served }
 
 // Addr is the host:port that the console listens on, once started.
-func (c *Console) Addr() string { return c.ln.Addr().String() }
+func (c *Console) Addr() string { return c.port.Addr() }
 
 // Shutdown ends the event streams and WebSockets, lets other requests finish until the context
 // ends, and closes the others. A console that was not started only ends.
 func (c *Console) Shutdown(ctx context.Context) error {
 	c.handlers.live.end()
 	defer c.router.auth.Sessions.closeAll()
-	err := c.server.Shutdown(ctx)
-	if err != nil {
-		c.server.Close()
+	var err error
+	if c.port != nil {
+		err = c.port.Close(ctx)
 	}
 	if err := errors.Join(err, c.handlers.live.open.close(ctx)); err != nil {
 		return fmt.Errorf("stop the console: %w", err)

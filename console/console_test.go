@@ -221,23 +221,28 @@ func TestRoutesThatAreNotThere(t *testing.T) {
 }
 
 func TestHealthAndReadiness(t *testing.T) {
-	var store error
+	var store, channels error
 	url := start(t, &scriptedGate{}, func(o *Options) {
 		o.Checks = []Check{
-			{"canary", func(context.Context) error { return nil }},
-			{"store", func(context.Context) error { return store }},
+			{Name: "canary", Check: func(context.Context) error { return nil }},
+			{Name: "store", Check: func(context.Context) error { return store }},
+			{Name: "channels", Check: func(context.Context) error { return channels }, Advisory: true},
 		}
 	})
 	if status, _, body := ask(t, "GET", url+"/healthz", ""); status != 200 || body != `{"status":"ok"}`+"\n" {
 		t.Errorf("health is %d %s", status, body)
 	}
-	if status, _, body := ask(t, "GET", url+"/readyz", ""); status != 200 || body != `{"checks":[{"name":"canary","ok":true},{"name":"store","ok":true}],"status":"ready"}`+"\n" {
+	if status, _, body := ask(t, "GET", url+"/readyz", ""); status != 200 || body != `{"checks":[{"name":"canary","ok":true},{"name":"store","ok":true},{"name":"channels","ok":true}],"status":"ready"}`+"\n" {
 		t.Errorf("readiness is %d %s", status, body)
+	}
+	channels = errors.New("slack: not_in_channel")
+	if status, _, body := ask(t, "GET", url+"/readyz", ""); status != 200 || !strings.Contains(body, `{"name":"channels","ok":false,"error":"slack: not_in_channel"}],"status":"ready"}`) {
+		t.Errorf("readiness with an advisory failure is %d %s", status, body)
 	}
 	store = errors.New("no connection")
 	status, header, body := ask(t, "GET", url+"/readyz", "")
 	p := wantProblem(t, status, header, body, 503, problem.CodeNotReady)
-	want := []problem.Check{{Name: "canary", OK: true}, {Name: "store", Error: "no connection"}}
+	want := []problem.Check{{Name: "canary", OK: true}, {Name: "store", Error: "no connection"}, {Name: "channels", Error: "slack: not_in_channel"}}
 	if diff := cmp.Diff(want, p.Checks); diff != "" {
 		t.Error(diff)
 	}

@@ -12,12 +12,12 @@ import (
 )
 
 type delegationHandlers struct {
-	gate      Gate
+	gate      scopedGate
 	reviewers *reviewers.Directory // nil without any
 }
 
 func (h delegationHandlers) list(w http.ResponseWriter, r *http.Request) error {
-	return answerAll(w, r, h.gate.Delegations())
+	return answerAll(w, r, h.gate.Delegations(r.Context()))
 }
 
 // delegationPayload is a delegation as reviewers write it.

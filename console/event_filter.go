@@ -15,14 +15,14 @@ const mostEnded = 10_000
 
 // eventFilter decides what a stream sends for an event.
 type eventFilter struct {
-	gate     Gate
+	gate     scopedGate
 	requests bool            // requests are wanted beside the events
 	ended    map[string]bool // the requests that were sent after their end
 }
 
 // encode returns an event and, if that is wanted, the request that it is about: in
 // one text, so that a reader is woken once. A large request is abridged. Of one that has
-// ended only the result changes, so that a client that resumes gets it once or twice,
+// ended only its outcome and the result change, so that a client that resumes gets it a few times,
 // however many events there are about it.
 func (f *eventFilter) encode(ctx context.Context, item feedItem) ([]byte, error) {
 	if item.err != nil {
@@ -30,7 +30,7 @@ func (f *eventFilter) encode(ctx context.Context, item feedItem) ([]byte, error)
 	}
 	event := item.event
 	text, err := appendEvent([]byte("id: "+strconv.FormatUint(event.Seq, 10)+"\n"), string(event.Type), event)
-	if err != nil || !f.requests || !movesRequest(event.Type) || (f.ended[event.RequestID] && event.Type != approvals.EventCallResult) {
+	if err != nil || !f.requests || !movesRequest(event.Type) || (f.ended[event.RequestID] && event.Type != approvals.EventCallResult && event.Type != approvals.EventCallNotReleased) {
 		return text, err
 	}
 	request, err := f.gate.Request(ctx, event.RequestID)
@@ -56,7 +56,7 @@ func (f *eventFilter) end(id string) {
 func movesRequest(t approvals.EventType) bool {
 	switch t {
 	case approvals.EventApprovalRequired, approvals.EventApprovalDecision, approvals.EventApprovalEscalated,
-		approvals.EventApprovalExpired, approvals.EventApprovalCancelled, approvals.EventCallResult,
+		approvals.EventApprovalExpired, approvals.EventApprovalCancelled, approvals.EventCallResult, approvals.EventCallNotReleased,
 		approvals.EventTurnDetached, approvals.EventTurnReattached, approvals.EventTurnParked, approvals.EventTurnReady:
 		return true
 	}

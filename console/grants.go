@@ -22,8 +22,8 @@ type Grants interface {
 }
 
 type grantHandlers struct {
-	gate      Gate
-	grants    Grants
+	gate      scopedGate
+	grants    scopedGrants
 	templates []approvals.GrantTemplate
 }
 
@@ -32,7 +32,7 @@ func (h grantHandlers) list(w http.ResponseWriter, r *http.Request) error {
 	if err != nil {
 		return problem.New(http.StatusBadRequest, problem.CodeBadRequest, err.Error())
 	}
-	return answer(w, h.grants.Grants(filter))
+	return answer(w, h.grants.Grants(r.Context(), filter))
 }
 
 func parseGrantFilter(raw string) (f approvals.GrantFilter, err error) {
@@ -56,7 +56,7 @@ func parseGrantFilter(raw string) (f approvals.GrantFilter, err error) {
 }
 
 func (h grantHandlers) show(w http.ResponseWriter, r *http.Request) error {
-	g, err := h.grants.Grant(r.PathValue("id"))
+	g, err := h.grants.Grant(r.Context(), r.PathValue("id"))
 	if err != nil {
 		return err
 	}
@@ -115,7 +115,7 @@ func (h grantHandlers) suggestions(w http.ResponseWriter, r *http.Request) error
 func (h grantHandlers) revoke(w http.ResponseWriter, r *http.Request) error {
 	who, id := reviewerOf(r), r.PathValue("id")
 	if who.Role != reviewers.RoleAdmin { // who trusts less needs no rights
-		if g, err := h.grants.Grant(id); err == nil && !g.Window {
+		if g, err := h.grants.Grant(r.Context(), id); err == nil && !g.Window {
 			return approvals.Forbidden(who.Name, "revoking a grant needs the role admin; reviewers can close trust windows")
 		}
 	}

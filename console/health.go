@@ -18,7 +18,7 @@ func (h healthHandlers) health(w http.ResponseWriter, _ *http.Request) error {
 	return answer(w, healthReply{"ok"})
 }
 
-// readiness runs every check at once and reports which fail.
+// readiness runs every check at once and reports which fail. An advisory one does not make it fail.
 func (h healthHandlers) readiness(w http.ResponseWriter, r *http.Request) error {
 	results := make([]problem.Check, len(h.checks))
 	var running sync.WaitGroup
@@ -34,8 +34,8 @@ func (h healthHandlers) readiness(w http.ResponseWriter, r *http.Request) error 
 	}
 	running.Wait()
 	var failed []string
-	for _, result := range results {
-		if !result.OK {
+	for i, result := range results {
+		if !result.OK && !h.checks[i].Advisory {
 			failed = append(failed, result.Name+": "+result.Error)
 		}
 	}

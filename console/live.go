@@ -7,7 +7,7 @@ import (
 )
 
 type liveHandlers struct {
-	gate      Gate
+	gate      scopedGate
 	requests  requestHandlers
 	open      *openStreams
 	replays   chan struct{}   // one for each event stream that reads what it has missed
@@ -21,7 +21,7 @@ type liveHandlers struct {
 
 func newLiveHandlers(o Options, requests requestHandlers, m *metrics) *liveHandlers {
 	h := &liveHandlers{
-		gate: o.Gate, requests: requests,
+		gate: requests.gate, requests: requests,
 		open: newOpenStreams(), replays: make(chan struct{}, mostReplays),
 		heartbeat: o.Heartbeat, stall: writeTimeout, metrics: m, log: o.Log,
 	}

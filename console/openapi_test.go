@@ -14,6 +14,7 @@ import (
 	gocmp "github.com/google/go-cmp/cmp"
 
 	"github.com/heldcall/heldcall/approvals"
+	"github.com/heldcall/heldcall/approvals/audit"
 	"github.com/heldcall/heldcall/console/live"
 	"github.com/heldcall/heldcall/console/oidc"
 	"github.com/heldcall/heldcall/console/openapi"
@@ -62,6 +63,7 @@ func exchanges() map[string]exchange {
 		"GET /api/v1/events":                    {reply: reflect.TypeFor[approvals.Event](), media: "text/event-stream"},
 		"GET /api/v1/ws":                        {},
 		"GET /api/v1/audit":                     {reply: reflect.TypeFor[approvals.EventPage]()},
+		"GET /api/v1/audit/state":               {reply: reflect.TypeFor[listOf[audit.Difference]]()},
 		"GET /api/v1/delegations":               {reply: reflect.TypeFor[listOf[approvals.Delegation]]()},
 		"POST /api/v1/delegations":              {body: reflect.TypeFor[delegationPayload](), reply: delegation},
 		"DELETE /api/v1/delegations/{id}":       {reply: delegation},

@@ -10,6 +10,7 @@ import (
 	"github.com/prometheus/client_golang/prometheus"
 
 	"github.com/heldcall/heldcall/approvals"
+	"github.com/heldcall/heldcall/approvals/audit"
 	"github.com/heldcall/heldcall/approvals/reviewers"
 	"github.com/heldcall/heldcall/approvals/runs"
 	"github.com/heldcall/heldcall/approvals/secrets"
@@ -35,17 +36,19 @@ type Gate interface {
 
 // Options is what a [Console] is made of.
 type Options struct {
-	Listen    string // host:port, loopback unless there are reviewers; port 0 picks a free one
-	URL       string // how reviewers reach it, where that is not Listen: http or https
-	Gate      Gate
-	Signals   *runs.Signals // by principal
-	Grants    Grants
-	Propose   Propose // rules for the policies
-	Audit     Audit
-	Secrets   *secrets.Secrets
-	Templates []approvals.GrantTemplate // of grants, as the configuration has them
-	Reviewers *reviewers.Directory      // nil: every sender is the reviewer "local"
-	OIDC      *oidc.Provider            // by which people sign in in a browser, besides tokens; with Reviewers and URL; nil: none
+	Listen  string // host:port, loopback unless there are reviewers; port 0 picks a free one
+	URL     string // how reviewers reach it, where that is not Listen: http or https
+	Gate    Gate
+	Signals *runs.Signals // by principal
+	Grants  Grants
+	Propose Propose // rules for the policies
+	Audit   Audit
+	// Differences compares the state with the audit log.
+	Differences func(context.Context) ([]audit.Difference, error)
+	Secrets     *secrets.Secrets
+	Templates   []approvals.GrantTemplate // of grants, as the configuration has them
+	Reviewers   *reviewers.Directory      // nil: every sender is the reviewer "local"
+	OIDC        *oidc.Provider            // by which people sign in in a browser, besides tokens; with Reviewers and URL; nil: none
 	// SelfApproval is console.self_approval: reviewers may approve requests of agents
 	// that act for them. The gate decides; the console only reports it.
 	SelfApproval bool
@@ -53,6 +56,7 @@ type Options struct {
 	Push         Push                  // the channel to reviewers' browsers
 	Passkeys     *passkeys.Passkeys    // with which reviewers confirm approvals
 	Checks       []Check               // of readiness
+	Port         *Port                 // that is open already, at Listen; nil: Start opens one
 	Hooks        []Hook                // where services call
 	Log          *slog.Logger          // nil: discards
 	Registerer   prometheus.Registerer // nil: the console's own metrics are not exported
@@ -65,6 +69,9 @@ type Options struct {
 type Check struct {
 	Name  string
 	Check func(context.Context) error
+	// Advisory reports that calls are held and released while it fails: the answer names it and
+	// is 200.
+	Advisory bool
 }
 
 // Hook is the handler of calls from the service of a channel. It authenticates the

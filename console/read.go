@@ -36,6 +36,11 @@ func readJSON[T any](w http.ResponseWriter, r *http.Request, field, reason strin
 	if err != nil {
 		return value, err
 	}
+	return decodeJSON[T](body, field, reason)
+}
+
+// decodeJSON is [readJSON] of a body that was read.
+func decodeJSON[T any](body []byte, field, reason string) (value T, err error) {
 	if err := json.Unmarshal(body, &value, json.RejectUnknownMembers(true)); err != nil {
 		return value, &approvals.InvalidError{Field: field, Reason: cmp.Or(reason, err.Error())}
 	}

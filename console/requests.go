@@ -23,7 +23,7 @@ const (
 	noRequest = "none"
 )
 
-type requestHandlers struct{ gate Gate }
+type requestHandlers struct{ gate scopedGate }
 
 // list answers a page of requests, newest first, the large ones abridged. A page of
 // a search may be short, or empty, and not be the last.
@@ -81,7 +81,7 @@ func (h requestHandlers) show(w http.ResponseWriter, r *http.Request) error {
 }
 
 // requestIn reads the request whose id is in the path.
-func requestIn(gate Gate, r *http.Request) (approvals.Request, error) {
+func requestIn(gate scopedGate, r *http.Request) (approvals.Request, error) {
 	id, err := requestID(r)
 	if err != nil {
 		return approvals.Request{}, err

@@ -5,16 +5,15 @@ import (
 	"net/http"
 
 	"github.com/heldcall/heldcall/approvals"
-	"github.com/heldcall/heldcall/approvals/runs"
 )
 
 type runHandlers struct {
-	gate    Gate
-	signals *runs.Signals
+	gate    scopedGate
+	signals scopedSignals
 }
 
 func (h runHandlers) list(w http.ResponseWriter, r *http.Request) error {
-	return answerAll(w, r, h.gate.Runs())
+	return answerAll(w, r, h.gate.Runs(r.Context()))
 }
 
 func (h runHandlers) show(w http.ResponseWriter, r *http.Request) error {
@@ -44,7 +43,7 @@ func (h runHandlers) signal(w http.ResponseWriter, r *http.Request) error {
 }
 
 func (h runHandlers) listSignals(w http.ResponseWriter, r *http.Request) error {
-	return answerAll(w, r, h.signals.InForce())
+	return answerAll(w, r, h.signals.InForce(r.Context()))
 }
 
 func (h runHandlers) sendSignal(w http.ResponseWriter, r *http.Request) error {

@@ -1,22 +1,29 @@
 package console
 
 import (
+	"encoding/json"
 	"fmt"
 	"net/http"
 
 	"github.com/heldcall/heldcall/approvals"
-	"github.com/heldcall/heldcall/approvals/secrets"
 	"github.com/heldcall/heldcall/console/problem"
 )
 
-type secretHandlers struct{ secrets *secrets.Secrets }
+type secretHandlers struct{ secrets scopedSecrets }
 
 func (h secretHandlers) list(w http.ResponseWriter, r *http.Request) error {
-	return answerAll(w, r, h.secrets.List())
+	return answerAll(w, r, h.secrets.List(r.Context()))
 }
 
 func (h secretHandlers) set(w http.ResponseWriter, r *http.Request) error {
-	p, err := readJSON[approvals.SecretPayload](w, r, "secret", "")
+	body, err := readBody(w, r)
+	if err != nil {
+		return err
+	}
+	p, err := decodeJSON[approvals.SecretPayload](body, "secret", "")
+	if err == nil {
+		err = checkStated(body)
+	}
 	if err != nil {
 		return err
 	}
@@ -48,4 +55,21 @@ func parseSecretQuery(raw string) (secret approvals.Secret, err error) {
 		queryValue("session_id", &secret.SessionID, anyText),
 	})
 	return secret, err
+}
+
+// checkStated checks that a secret states each part of its principal: one that is left out could be meant as
+// any user, or as none, and the value would then not be masked where its owner believes.
+func checkStated(body []byte) error {
+	var stated struct {
+		Principal map[string]any `json:"principal"`
+	}
+	if err := json.Unmarshal(body, &stated); err != nil {
+		return fmt.Errorf("read a secret: %w", err)
+	}
+	for _, part := range []string{"tenant", "user", "agent"} {
+		if _, ok := stated.Principal[part]; !ok {
+			return approvals.Invalid("principal", `does not state %s: give a name, "*" for all, or "" for agents without one`, part)
+		}
+	}
+	return nil
 }

@@ -1,6 +1,7 @@
 package console
 
 import (
+	"context"
 	"log/slog"
 	"math"
 	"net/http"
@@ -31,7 +32,7 @@ type delegator struct {
 
 type signInHandlers struct {
 	auth         *authenticator
-	gate         Gate
+	gate         scopedGate
 	oidc         *oidc.Provider // nil without one
 	origin       string         // of console.url, to which the provider sends browsers back
 	attempts     *attempts
@@ -40,11 +41,11 @@ type signInHandlers struct {
 }
 
 func (h *signInHandlers) showMe(w http.ResponseWriter, r *http.Request) error {
-	return answer(w, h.describe(reviewerOf(r)))
+	return answer(w, h.describe(r.Context(), reviewerOf(r)))
 }
 
-func (h *signInHandlers) describe(who identity) me {
-	m := me{Reviewer: who.Reviewer, DecidesFor: h.delegators(who.Name), SelfApproval: h.selfApproval || h.auth.Reviewers == nil, Via: who.Via}
+func (h *signInHandlers) describe(ctx context.Context, who identity) me {
+	m := me{Reviewer: who.Reviewer, DecidesFor: h.delegators(withSender(ctx, who), who.Name), SelfApproval: h.selfApproval || h.auth.Reviewers == nil, Via: who.Via}
 	if m.Groups == nil {
 		m.Groups = []string{}
 	}
@@ -54,12 +55,12 @@ func (h *signInHandlers) describe(who identity) me {
 	return m
 }
 
-func (h *signInHandlers) delegators(of string) []delegator {
+func (h *signInHandlers) delegators(ctx context.Context, of string) []delegator {
 	if h.auth.Reviewers == nil {
 		return nil
 	}
 	var all []delegator
-	for _, d := range h.gate.Delegations() {
+	for _, d := range h.gate.Delegations(ctx) {
 		from, known := h.auth.Reviewers.ByName(d.From)
 		if d.To == of && known && !slices.ContainsFunc(all, func(d delegator) bool { return d.Name == from.Name }) {
 			all = append(all, delegator{from.Name, append([]string{}, from.Groups...)})
@@ -123,7 +124,7 @@ func (h *signInHandlers) openSession(w http.ResponseWriter, r *http.Request, who
 	opened, issued := h.auth.Sessions.open(who)
 	http.SetCookie(w, h.auth.Cookie(issued.Cookie, opened.Expires))
 	h.log.Info("signed in", "reviewer", who.Name, "role", who.Role, "by", by, "from", r.RemoteAddr)
-	self := h.describe(identity{Reviewer: who, Via: viaSession, Session: opened})
+	self := h.describe(r.Context(), identity{Reviewer: who, Via: viaSession, Session: opened})
 	self.Key = issued.Key
 	return answer(w, self)
 }

@@ -2,6 +2,7 @@ package console
 
 import (
 	"context"
+	"errors"
 	"sync"
 
 	"github.com/heldcall/heldcall/approvals"
@@ -57,6 +58,9 @@ func (h *liveHandlers) subscribe(ctx context.Context, from uint64) <-chan feedIt
 		defer caughtUp(0)
 		for event, err := range h.gate.Subscribe(ctx, from) {
 			caughtUp(event.Seq)
+			if errors.Is(err, errUnseen) {
+				continue
+			}
 			select {
 			case feed <- feedItem{event, err}:
 			case <-ctx.Done():

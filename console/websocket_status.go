@@ -38,14 +38,14 @@ func (h *liveHandlers) status(ctx context.Context, asked live.StatusQuery) (live
 			break
 		}
 	}
-	h.addSteered(asked, runs, runOf)
+	h.addSteered(ctx, asked, runs, runOf)
 	return bySession(runs), nil
 }
 
 // addSteered adds the signals of runs that have not ended. A signal may name a run by its id alone, so a
 // run whose session is not recorded is found by that.
-func (h *liveHandlers) addSteered(asked live.StatusQuery, runs map[[2]string]*live.RunStatus, runOf func(session, run string, who approvals.Principal) *live.RunStatus) {
-	for _, steered := range h.gate.Runs() {
+func (h *liveHandlers) addSteered(ctx context.Context, asked live.StatusQuery, runs map[[2]string]*live.RunStatus, runOf func(session, run string, who approvals.Principal) *live.RunStatus) {
+	for _, steered := range h.gate.Runs(ctx) {
 		if (asked.RunID != "" && asked.RunID != steered.ID) || (steered.ReviewerID == "" && !steered.State.Stopped()) || steered.State == approvals.RunEnded {
 			continue
 		}

@@ -8,7 +8,6 @@ import (
 	"net/http"
 	"net/http/httptest"
 	"net/url"
-	"path/filepath"
 	"regexp"
 	"strings"
 	"sync/atomic"
@@ -64,8 +63,7 @@ func say(t *testing.T, bot, token, text string) (status int, answer string) {
 // by whom the chat's token proves to be the chat. What was asked before the bot
 // started is forwarded too.
 func TestBotChat(t *testing.T) {
-	program := filepath.Join(t.TempDir(), "bot.exe")
-	testdeps.Command(t, ".", "go", "build", "-o", program, "./bot-chat")
+	program := testdeps.Program(t, ".", "./bot-chat")
 	ctx, cancel := context.WithTimeout(t.Context(), patience)
 	defer cancel()
 	stage := openStage(ctx, t)
@@ -194,8 +192,7 @@ const goneID = "01KAKZ00000000000000000008"
 // A request is neither dropped nor approved unseen while heldcall fails, one that is too
 // long for the chat is shown and approved elsewhere, and one that is gone is left alone.
 func TestBotChatDecidesNothingUnseen(t *testing.T) {
-	program := filepath.Join(t.TempDir(), "bot.exe")
-	testdeps.Command(t, ".", "go", "build", "-o", program, "./bot-chat")
+	program := testdeps.Program(t, ".", "./bot-chat")
 	ctx, cancel := context.WithTimeout(t.Context(), patience)
 	defer cancel()
 	long := notifytest.Request(1)

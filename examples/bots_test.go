@@ -9,7 +9,6 @@ import (
 	"net"
 	"os"
 	"os/exec"
-	"path/filepath"
 	"strings"
 	"sync"
 	"testing"
@@ -29,9 +28,7 @@ const patience = 5 * time.Minute
 const note = "Nothing is removed here. Move it to trash/ instead."
 
 func TestBotGo(t *testing.T) {
-	program := filepath.Join(t.TempDir(), "bot.exe") // Windows wants the ending
-	testdeps.Command(t, ".", "go", "build", "-o", program, "./bot-go")
-	testBot(t, program)
+	testBot(t, testdeps.Program(t, ".", "./bot-go"))
 }
 
 // testBot lets a bot answer for one task: it approves what only reads, denies

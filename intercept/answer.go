@@ -16,14 +16,17 @@ type Answer struct {
 	codec  Codec
 	limits Limits
 
-	body      Body // the current upstream body
-	filter    filter
+	body      Body    // the current upstream body
+	calls     []*Unit // of the body: as they began, after its end in the order of the codec
 	out       PassBuffer
-	kept      HoldBuffer[[]*Unit] // with the units of each part
+	kept      HoldBuffer[heldPart]
 	templates templates
 	reading   Part
 	plan      Plan
-	complete  bool // the body has ended, by its contents
+	complete  bool    // the body has ended, by its contents
+	left      []*Unit // calls that have left before the end of the body
+	ripe      bool    // more may leave, see [Answer.Ripe]
+	waits     bool    // no more leave
 
 	continued bool // after a denial
 	budget    budget
@@ -32,15 +35,15 @@ type Answer struct {
 
 // NewAnswer returns the reader of the answers to a request.
 func NewAnswer(r Request, limits Limits) *Answer {
-	return &Answer{codec: r.Codec(limits), limits: limits, budget: budget{max: limits.MaxBytes}}
+	return &Answer{codec: r.Codec(limits), limits: limits, budget: budget{max: limits.MaxBytes, maxCalls: limits.MaxCalls}}
 }
 
 // Begin readies the answer for the next upstream response.
 func (a *Answer) Begin() {
 	traits := a.codec.Traits()
-	a.filter = filter{codec: a.codec, allowed: a.limits.Pass, delays: traits.Delays, resumes: traits.Resumes, continued: a.continued}
-	a.kept, a.templates, a.complete = HoldBuffer[[]*Unit]{}, templates{}, false
-	a.budget.buffered, a.budget.errors = 0, 0
+	a.calls, a.kept, a.templates, a.complete = nil, HoldBuffer[heldPart]{}, templates{}, false
+	a.left, a.ripe, a.waits = nil, false, false
+	a.budget.buffered, a.budget.calls, a.budget.errors = 0, 0, 0
 	a.body.Begin(a.limits.MaxBytes)
 	a.body.Texts.Names = traits.Texts
 	a.codec.Begin()
@@ -76,7 +79,8 @@ func (a *Answer) End(framed bool) (out []byte, err error) {
 		err = a.codec.Close(framed || a.body.Form() != FormStream, a.held())
 	}
 	if err == nil {
-		a.filter.calls = a.codec.Calls()
+		a.calls = a.codec.Calls()
+		err = a.checkLeft()
 	}
 	return out, err
 }
@@ -116,38 +120,47 @@ func (a *Answer) part(part []byte, last bool) error {
 	}
 	p := &a.reading
 	*p = Part{Bytes: part, Lines: sse.Parse(part), Last: last, answer: a}
-	if err := a.body.Payloads(p, a.continued || len(a.filter.calls) > 0); err != nil {
+	if err := a.body.Payloads(p, a.continued || len(a.calls) > 0); err != nil {
 		return err
 	}
 	if err := a.codec.Read(p); err != nil {
 		return err
 	}
+	if err := a.checkLeft(); err != nil {
+		return err
+	}
 	a.complete = a.complete || p.Complete
-	waited := a.filter.waiting != nil
 	switch {
 	case p.Failed:
 		return a.fail(p)
-	case a.filter.mayLeave(p, a.held()):
-		return a.pass(p, waited)
+	case a.mayLeave(p):
+		return a.pass(p)
 	}
 	return a.hold(p)
 }
 
-// pass lets the part go, as it came or rewritten, after the parts that waited for it.
-func (a *Answer) pass(p *Part, waited bool) error {
+// mayLeave reports whether a part reaches the agent before the calls of the body are ruled on:
+// it has none, and nothing before it waits, unless every reader reads it before that. If calls have left, the end of the
+// answer waits for the end of the body.
+func (a *Answer) mayLeave(p *Part) bool {
+	switch {
+	case p.Withheld || slices.ContainsFunc(p.units, (*Unit).isCall):
+		return false
+	case a.held():
+		return p.Overtakes
+	case slices.ContainsFunc(a.calls, (*Unit).pending): // the list of a response shows it first
+		return false
+	}
+	return !p.Ends || (!a.continued && len(a.left) == 0)
+}
+
+// pass lets the part go, as it came or rewritten.
+func (a *Answer) pass(p *Part) error {
 	if !a.codec.Verbatim(p) {
 		a.plan = Plan{}
 		out, err := a.codec.Rewrite(p.Bytes, p.units, &a.plan)
 		a.out.Add(out)
 		return err
-	}
-	if waited {
-		for i := range a.kept.Len() {
-			_, units := a.kept.At(i)
-			a.codec.Disposed(&Part{units: units}, Sent)
-		}
-		a.out.Add(a.kept.Bytes())
-		a.kept = HoldBuffer[[]*Unit]{}
 	}
 	a.out.Add(p.Bytes)
 	a.codec.Disposed(p, Sent)
@@ -157,9 +170,12 @@ func (a *Answer) pass(p *Part, waited bool) error {
 
 // hold keeps the part back.
 func (a *Answer) hold(p *Part) error {
-	a.filter.hold(p)
 	a.codec.Disposed(p, Held)
-	if err := a.kept.Hold(p.Bytes, p.units, a.limits.MaxBytes); err != nil {
+	if p.Spent && (a.held() || !slices.ContainsFunc(p.units, (*Unit).waiting)) {
+		a.templates.learn(a.codec, p)
+		return nil
+	}
+	if err := a.kept.Hold(p.Bytes, heldPart{p.units, p.Withheld || p.Ends}, a.limits.MaxBytes); err != nil {
 		return err
 	}
 	a.templates.learn(a.codec, p)
@@ -169,7 +185,7 @@ func (a *Answer) hold(p *Part) error {
 // fail passes an error that upstream reports inside a good answer, and voids the held
 // parts.
 func (a *Answer) fail(p *Part) error {
-	if slices.ContainsFunc(p.units, func(u *Unit) bool { return u != nil && u.Call }) {
+	if slices.ContainsFunc(p.units, (*Unit).isCall) {
 		return NotUnderstood("it reports an error and a call in one event")
 	}
 	if err := a.limits.quoted(p.Payloads, true, &a.budget); err != nil {
@@ -178,7 +194,7 @@ func (a *Answer) fail(p *Part) error {
 	a.codec.Disposed(p, Voided)
 	p.Void()
 	a.Forget() // an event of a call after the error is refused, of a known form too
-	return a.pass(p, false)
+	return a.pass(p)
 }
 
 // quoted refuses an error that quotes what the agent must not see. Failed reports that the
@@ -211,12 +227,18 @@ func (l *Limits) quoted(payloads [][]byte, failed bool, b *budget) error {
 // maxErrors is how many events of a body are compared with the request.
 const maxErrors = 100
 
-// known takes a part of a known form, which passes or is held as the part from which the
-// form was learned.
+// heldPart describes a held part.
+type heldPart struct {
+	units []*Unit // of its events
+	waits bool    // it waits for the end of the body, and so do all parts after it
+}
+
+// known takes a part of a known form: text, which passes or is held as the part from which the
+// form was learned, or a piece of the input of a call that is held.
 func (a *Answer) known(part []byte) (bool, error) {
 	t, texts := a.templates.match(part)
 	held := a.held()
-	if t == nil || !a.filter.mayRepeat(t, held) {
+	if t == nil || (t.Call != nil && (!held || t.Call.left)) {
 		return false, nil
 	}
 	added, size, ok := a.codec.Repeat(t, texts, held)
@@ -226,15 +248,14 @@ func (a *Answer) known(part []byte) (bool, error) {
 	if err := a.budget.buffer(size); err != nil {
 		return true, err
 	}
-	passed := t.Call != nil && t.Call.passed
-	if a.filter.repeats(t, added, held) {
+	switch {
+	case t.Call != nil:
+		return true, a.budget.call(len(added))
+	case !held || t.Overtakes:
 		a.out.Add(part)
 		return true, nil
 	}
-	if passed {
-		a.codec.Disposed(nil, Held)
-	}
-	return true, a.kept.Hold(part, t.Units, a.limits.MaxBytes)
+	return true, a.kept.Hold(part, heldPart{units: t.Units}, a.limits.MaxBytes)
 }
 
 // Forget makes the answer decode the next events: the forms that it has learned no
@@ -269,28 +290,30 @@ func (a *Answer) Streamed() bool { return a.body.Kind() == FormStream }
 // not closed it yet.
 func (a *Answer) Complete() bool { return a.complete }
 
-// Holding reports whether bytes are kept back for longer than until the next event: the beginning of a call that may
-// pass is not. A heartbeat between the two would change the form of the stream, and with it what passes when the
-// answer is read again.
-func (a *Answer) Holding() bool {
-	return a.body.Form() == FormWhole || (a.held() && a.filter.waiting == nil)
-}
+// Holding reports whether bytes are kept back.
+func (a *Answer) Holding() bool { return a.body.Form() == FormWhole || a.held() }
 
 // held reports whether parts of a stream are kept back.
 func (a *Answer) held() bool { return a.kept.Len() > 0 }
 
 // Pending reports whether calls of an answer need a ruling, after [Answer.End].
-func (a *Answer) Pending() bool { return slices.ContainsFunc(a.filter.calls, (*Unit).pending) }
+func (a *Answer) Pending() bool { return slices.ContainsFunc(a.calls, (*Unit).pending) }
 
 // Calls lists the calls that need a ruling, after End.
 func (a *Answer) Calls() (list []Call) {
-	for _, u := range a.filter.pending() {
+	for _, u := range a.pending() {
 		a.codec.Judge(u)
-		c := a.codec.Call(u)
-		if a.codec.Canonical(u) {
-			c.Flags = append(c.Flags, FlagCanonical)
+		list = append(list, a.codec.Call(u))
+	}
+	return list
+}
+
+// pending lists the calls that need a ruling.
+func (a *Answer) pending() (list []*Unit) {
+	for _, u := range a.calls {
+		if u.pending() {
+			list = append(list, u)
 		}
-		list = append(list, c)
 	}
 	return list
 }
@@ -298,20 +321,9 @@ func (a *Answer) Calls() (list []Call) {
 // Recalled lists the rulings that earlier requests for the same answer have made on calls of the
 // body, after End and before Resolve.
 func (a *Answer) Recalled() (list []Ruling) {
-	for _, u := range a.filter.calls {
+	for _, u := range a.calls {
 		if u.Call && !u.Void && u.ruled {
 			list = append(list, u.ruling)
-		}
-	}
-	return list
-}
-
-// Passed lists the calls that went on unbuffered because their tool is allowed by name,
-// after End.
-func (a *Answer) Passed() (list []Call) {
-	for _, u := range a.filter.calls {
-		if u.passed {
-			list = append(list, a.codec.Call(u))
 		}
 	}
 	return list

@@ -26,20 +26,17 @@ type Codec interface {
 	Call(u *Unit) Call
 	// Judge adds all ambiguities of a call of a body that has ended.
 	Judge(u *Unit)
-	// Canonical reports whether a call is released in canonical form, because clients
-	// could read it in different ways as upstream sent it.
-	Canonical(u *Unit) bool
 	// Text is the text of the answer for the user.
 	Text() string
 
 	// Kept is upstream's id of the body, if agents may ask for the same answer again by it; "" else.
 	Kept() string
 
-	// Verbatim reports whether a part goes out as upstream sent it, and for nil whether
-	// all held parts do if their calls are released.
+	// Verbatim reports whether a part without calls goes out as upstream sent it, and for nil
+	// whether a body without calls does.
 	Verbatim(p *Part) bool
-	// Rewrite returns a part of a stream as the agent gets it: without the calls that do
-	// not reach it, with edits, and as a part of the answer that it has begun to read.
+	// Rewrite returns a part of a stream as the agent gets it: with the calls that reach it in
+	// canonical form, and as a part of the answer that it has begun to read.
 	Rewrite(part []byte, units []*Unit, plan *Plan) ([]byte, error)
 	// RewriteWhole is Rewrite for a body that is one JSON value; nil for no change.
 	RewriteWhole(value []byte, plan *Plan) ([]byte, error)
@@ -51,8 +48,7 @@ type Codec interface {
 	Heartbeat(Form, Heartbeat) []byte
 	// Fail appends the end of a stream that fails or, for a whole answer, is the body.
 	Fail(dst []byte, e *Error, whole bool) []byte
-	// Disposed takes the disposition of the part that was read last. P is nil for an
-	// event of a known form that is held although [Codec.Repeat] took it as passed.
+	// Disposed takes the disposition of the part that was read last.
 	Disposed(p *Part, d Disposition)
 
 	// Plan completes a plan, unless the answer is unchanged: whether the answer
@@ -74,12 +70,6 @@ type Codec interface {
 
 // Traits are properties of a dialect.
 type Traits struct {
-	// Resumes: a call whose beginning has passed can continue in canonical form.
-	// Otherwise an answer ends if clients could read such a call in different ways.
-	Resumes bool
-	// Delays: the beginning of a call of a tool that is allowed by name waits for the
-	// next event about it, which shows the form of its input.
-	Delays bool
 	// Numbered: events have numbers, which change after an event that upstream did not send.
 	Numbered bool
 	// Texts are the names of values, at any depth of an event, that are no part of a call
@@ -92,7 +82,8 @@ type Disposition int
 
 // The dispositions.
 const (
-	Sent   Disposition = iota // it went out unchanged
-	Held                      // it is held
-	Voided                    // all held parts are void, because the answer fails in the part
+	Sent    Disposition = iota // it went out unchanged
+	Held                       // it is held
+	Voided                     // all held parts are void, because the answer fails in the part
+	Emptied                    // no part is held any more, because calls have left; there is no part
 )

@@ -12,11 +12,11 @@ import (
 // each with a value.
 type HoldBuffer[T any] struct {
 	bytes  []byte
-	parts  []heldPart[T]
+	parts  []bufferedPart[T]
 	packed []byte // the compressed bytes, nil if they are not compressed
 }
 
-type heldPart[T any] struct {
+type bufferedPart[T any] struct {
 	start, end int
 	of         T
 }
@@ -36,14 +36,14 @@ const (
 func (k *HoldBuffer[T]) Hold(part []byte, of T, limit int) error {
 	k.unpack()
 	if k.bytes == nil {
-		k.bytes, k.parts = make([]byte, 0, keptBytes), make([]heldPart[T], 0, keptParts)
+		k.bytes, k.parts = make([]byte, 0, keptBytes), make([]bufferedPart[T], 0, keptParts)
 	}
 	start := len(k.bytes)
 	if limit > 0 && start+len(part)+partCost*len(k.parts) > limit {
 		return TooLong()
 	}
 	k.bytes = append(k.bytes, part...)
-	k.parts = append(k.parts, heldPart[T]{start, len(k.bytes), of})
+	k.parts = append(k.parts, bufferedPart[T]{start, len(k.bytes), of})
 	return nil
 }
 
@@ -77,6 +77,25 @@ func (k *HoldBuffer[T]) At(i int) (part []byte, of T) {
 	k.unpack()
 	p := &k.parts[i]
 	return k.bytes[p.start:p.end:p.end], p.of
+}
+
+// Of returns the value of the i-th part.
+func (k *HoldBuffer[T]) Of(i int) T { return k.parts[i].of }
+
+// Cut removes the first n parts, and joins the results of rewrite for each of them. At its first error nothing is removed.
+func (k *HoldBuffer[T]) Cut(n int, rewrite func(part []byte, of T) ([]byte, error)) (out []byte, err error) {
+	k.unpack()
+	first := HoldBuffer[T]{bytes: k.bytes, parts: k.parts[:n]}
+	if out, err = first.Render(rewrite); err != nil || n == 0 {
+		return nil, err
+	}
+	cut := k.parts[n-1].end
+	k.bytes, k.parts = k.bytes[cut:], slices.Clone(k.parts[n:])
+	for i := range k.parts {
+		k.parts[i].start -= cut
+		k.parts[i].end -= cut
+	}
+	return out, nil
 }
 
 // Render joins the results of rewrite for each part, and stops at its first error.

@@ -51,8 +51,8 @@ func serverAddress(address string) string {
 
 // HostedFields are request fields that make providers run tools that are in no list:
 // web_search_options of OpenAI's search models, search_parameters of xAI, enable_search of
-// Qwen, plugins of OpenRouter.
-var HostedFields = []string{"web_search_options", "search_parameters", "enable_search", "plugins"}
+// Qwen, plugins of OpenRouter, multi_agent of OpenAI, which runs agents beside the model.
+var HostedFields = []string{"web_search_options", "search_parameters", "enable_search", "plugins", "multi_agent"}
 
 // HostedBeside lists the tools that the provider runs because of [HostedFields], which must
 // be among the fields of the schema.
@@ -61,6 +61,7 @@ func (a *ParsedRequest) HostedBeside() (list []HostedTool) {
 		v := gjson.ParseBytes(a.Field(name))
 		switch {
 		case v.Type == gjson.Null || v.Type == gjson.False || (name == "search_parameters" && v.Get("mode").Str == "off"):
+		case name == "multi_agent" && v.Get("enabled").Type == gjson.False:
 		case name == "plugins" && v.IsArray():
 			v.ForEach(func(_, plugin gjson.Result) bool {
 				if plugin.Get("enabled").Type != gjson.False {

@@ -3,9 +3,9 @@
 // rulings on its calls. A dialect provides a [Codec], which decodes, rewrites and renders.
 //
 // Read this file (what a dialect, a request, a call and a ruling are), codec.go and
-// unit.go, then answer.go (an answer from its first byte to its end), part.go and filter.go
-// (whether a part of a stream may leave), template.go (events of a known form) and
-// resolve.go (the outcome of the rulings). body.go, payload.go and hold.go split bodies
+// unit.go, then answer.go (an answer from its first byte to its end), part.go (a part of a
+// stream on its way), template.go (events of a known form), release.go (calls that leave
+// before the end of the answer) and resolve.go (the outcome of the rulings). body.go, payload.go and hold.go split bodies
 // and hold their parts; fingerprint.go and match.go find an answer in the history of a
 // later request.
 //
@@ -144,6 +144,9 @@ type Info struct {
 	Refers []string
 	// Fetches reports that the request asks for an answer that was made before.
 	Fetches bool
+	// Auxiliary reports that the model does not answer the request: it counts tokens, or is about an answer that was
+	// made before.
+	Auxiliary bool
 	// ToolsKept reports that upstream keeps the tools of the conversation: the request names none.
 	ToolsKept bool
 	// Users is the number of messages in the request that the user wrote.
@@ -188,12 +191,10 @@ type Limits struct {
 	// Quotes returns what reports whether an error that upstream reports inside an answer quotes
 	// what the agent must not see. It may be nil and return nil: none does.
 	Quotes func() func(failure []byte) bool
-	// Pass reports whether a tool is allowed by its name alone, so that the fragments of
-	// a call of it need not be buffered. It is called once for each such call, before its
-	// first byte leaves. Nil: no tool is.
-	Pass func(Call) bool
 	// MaxBytes bounds the buffered bytes of one answer.
 	MaxBytes int
+	// MaxCalls bounds the bytes of the input of calls in one body; 0 for no limit.
+	MaxCalls int
 	// MaxContinuations bounds how often one choice of an answer continues after denials.
 	MaxContinuations int
 	// TurnID is the base of the ids of calls to which upstream gave none, so that they
@@ -212,6 +213,9 @@ type Call struct {
 	Ambiguous []string
 	// Flags are sentences for the reviewer that do not change the verdict.
 	Flags []string
+	// Subagent is the name of the agent at the provider that makes the call, "" for none: a request may let the
+	// provider run several.
+	Subagent string
 	// ReadOnly reports that the arguments cannot be changed on the wire: the call is
 	// released or denied as it is.
 	ReadOnly bool
@@ -305,6 +309,7 @@ const (
 	CodeBadRequest          Code = "bad_request"
 	CodeRunAborted          Code = "run_aborted"
 	CodeHostedToolRefused   Code = "hosted_tool_refused"
+	CodeResultsUnseen       Code = "results_unseen"
 	CodeForeignHost         Code = "foreign_host"
 	CodeForeignOrigin       Code = "foreign_origin"
 	CodeThreadNotFound      Code = "thread_not_found"
@@ -361,7 +366,7 @@ func (e *Error) Status() int {
 	switch e.Code {
 	case CodeBadRequest:
 		return http.StatusBadRequest
-	case CodeRunAborted, CodeHostedToolRefused, CodeForeignHost, CodeForeignOrigin:
+	case CodeRunAborted, CodeHostedToolRefused, CodeResultsUnseen, CodeForeignHost, CodeForeignOrigin:
 		return http.StatusForbidden
 	case CodeThreadNotFound:
 		return http.StatusNotFound
@@ -379,7 +384,7 @@ func (e *Error) Status() int {
 // NotUnderstood is the error for an answer that could contain a call and cannot be read
 // with certainty. The reason must not quote the answer.
 func NotUnderstood(format string, args ...any) *Error {
-	return &Error{Code: CodeAnswerNotUnderstood, Reason: "the upstream's answer is not understood and none of it is released: " + fmt.Sprintf(format, args...)}
+	return &Error{Code: CodeAnswerNotUnderstood, Reason: "the upstream's answer is not understood and nothing more of it is released: " + fmt.Sprintf(format, args...)}
 }
 
 // Envelope is one HTTP request as a dialect reads and writes it.

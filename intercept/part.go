@@ -19,32 +19,10 @@ type Part struct {
 	Complete  bool // nothing of the answer follows
 	Withheld  bool // it must not pass before the calls of the answer are ruled on
 	Overtakes bool // it need not be read after the held parts
+	Spent     bool // it has pieces of calls only, which the codec has kept: nothing of it goes out
 
 	answer *Answer
 	units  []*Unit // of its events, nil for an event about none
-}
-
-// EventKind is the effect of an event on a call.
-type EventKind int
-
-// The kinds of events.
-const (
-	EventOther EventKind = iota
-	EventOpen            // the unit begins
-	EventInput           // more of its input
-	EventClose           // it is complete
-)
-
-// Event is the part of a stream's event about a unit.
-type Event struct {
-	Unit *Unit // nil for an event that is about none
-	Kind EventKind
-	// Text is the next piece of the input of a call.
-	Text string
-	// Uniform reports that all known clients read the event alike.
-	Uniform bool
-	// Plain reports that the call may pass unbuffered as far as this event shows.
-	Plain bool
 }
 
 // Units lists the units of the events, in order.
@@ -60,22 +38,22 @@ func (p *Part) Held() bool { return p.answer.held() }
 func (p *Part) Send(b []byte) { p.answer.out.Add(b) }
 
 // Open takes a call that is new in the body.
-func (p *Part) Open(u *Unit) { p.answer.filter.calls = append(p.answer.filter.calls, u) }
+func (p *Part) Open(u *Unit) { p.answer.calls = append(p.answer.calls, u) }
 
-// Event takes an event. The error is an [*Error].
-func (p *Part) Event(e Event) error {
-	p.units = append(p.units, e.Unit)
-	if e.Unit == nil || !e.Unit.Call {
+// Event takes an event about a unit, nil for an event that is about none, and the next piece of the
+// input of a call. The error is an [*Error].
+func (p *Part) Event(u *Unit, input string) error {
+	p.units = append(p.units, u)
+	if u == nil || !u.Call {
 		return nil
 	}
-	return p.answer.filter.event(e)
+	return p.answer.budget.call(len(input))
 }
 
-// Void removes the held parts, because the answer begins again or fails. Calls that have
-// passed are kept.
+// Void removes the held parts and their calls, because the answer begins again or fails.
 func (p *Part) Void() {
-	p.answer.kept = HoldBuffer[[]*Unit]{}
-	p.answer.filter.void()
+	p.answer.kept = HoldBuffer[heldPart]{}
+	p.answer.calls = nil
 }
 
 // Forget makes the answer decode the next events: the forms that it has learned no

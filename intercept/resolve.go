@@ -16,7 +16,7 @@ type Plan struct {
 	// UserMessage is the text for the agent instead of a continuation, "" if there may be
 	// one.
 	UserMessage string
-	// Unchanged reports that all calls of the body are released as upstream sent them.
+	// Unchanged reports that the body has no call, and goes out as upstream sent it.
 	Unchanged bool
 
 	// The codec sets:
@@ -31,7 +31,7 @@ func (p *Plan) Reaches(u *Unit) bool {
 	switch {
 	case u.Void || u.Hidden:
 		return false
-	case !u.Call || u.passed:
+	case !u.Call || u.left:
 		return true
 	}
 	return p.Aborted == nil && u.ruled && (u.ruling.Action == Release || u.ruling.Action == Edit)
@@ -39,7 +39,7 @@ func (p *Plan) Reaches(u *Unit) bool {
 
 // Edit returns the arguments that replace those of a call for the agent, if others do.
 func (p *Plan) Edit(u *Unit) (arguments string, edited bool) {
-	if u == nil || !u.Call || u.passed || !p.Reaches(u) {
+	if u == nil || !u.Call || !p.Reaches(u) {
 		return "", false
 	}
 	arguments, edited = u.ruling.ForAgent()
@@ -101,12 +101,21 @@ func (p *Plan) Store(n int) error { return p.budget.store(n) }
 // budget bounds the bytes that are kept of an answer; 0 for no limit.
 type budget struct {
 	max, buffered, stored int
+	maxCalls, calls       int // bytes of the input of calls
 	errors                int // events of the body that were compared with the request
 }
 
 func (b *budget) buffer(n int) error {
 	if b.buffered += n; b.max > 0 && b.buffered > b.max {
 		return TooLong()
+	}
+	return nil
+}
+
+// call counts n bytes of the input of a call, and refuses more than people can be shown, as soon as they are there.
+func (b *budget) call(n int) error {
+	if b.calls += n; b.maxCalls > 0 && b.calls > b.maxCalls {
+		return NotUnderstood("its calls have more than %d bytes; no more of it is released", b.maxCalls)
 	}
 	return nil
 }
@@ -122,13 +131,10 @@ func (b *budget) store(n int) error {
 func (a *Answer) Resolve(rulings []Ruling) (Resolution, error) {
 	a.plan = Plan{UserMessage: UserMessage(rulings), budget: &a.budget}
 	plan := &a.plan
-	if err := plan.assign(a.filter.pending(), rulings); err != nil {
+	if err := plan.assign(a.pending(), rulings); err != nil {
 		return Resolution{}, err
 	}
-	if err := plan.checkBroken(a.filter.calls, a.filter.resumes); err != nil {
-		return Resolution{}, err
-	}
-	plan.Unchanged = a.unchanged(plan)
+	plan.Unchanged = len(a.calls) == 0 && a.codec.Verbatim(nil)
 	if err := a.codec.Plan(plan); err != nil {
 		return Resolution{}, err
 	}
@@ -158,40 +164,14 @@ func (p *Plan) assign(calls []*Unit, rulings []Ruling) error {
 	return nil
 }
 
-// checkBroken refuses to continue if a call would have to change whose beginning has
-// reached the agent. Resumes is that of [Traits].
-func (p *Plan) checkBroken(calls []*Unit, resumes bool) error {
-	for _, u := range calls {
-		stopped := p.Aborted != nil && !resumes
-		if u.ruled && u.Broken() && (u.ruling.Action != Release || stopped) {
-			return NotUnderstood("a call of a tool that is allowed by name was not released, after its beginning had passed")
-		}
-	}
-	return nil
-}
-
-// unchanged reports whether the agent gets the body as upstream sent it.
-func (a *Answer) unchanged(plan *Plan) bool {
-	if plan.Aborted != nil || !a.codec.Verbatim(nil) {
-		return false
-	}
-	for _, u := range a.filter.calls {
-		refused := u.ruled && (u.ruling.Action != Release || u.ruling.Released != "")
-		if u.Void || u.Hidden || refused || (!u.passed && a.codec.Canonical(u)) {
-			return false
-		}
-	}
-	return true
-}
-
 // render returns what the agent gets now.
 func (a *Answer) render(plan *Plan) ([]byte, error) {
 	switch {
 	case plan.Unchanged:
 		return a.body.Raw(a.kept.Bytes()), nil
 	case a.body.Kind() != FormWhole:
-		out, err := a.kept.Render(func(part []byte, units []*Unit) ([]byte, error) {
-			return a.codec.Rewrite(part, units, plan)
+		out, err := a.kept.Render(func(part []byte, of heldPart) ([]byte, error) {
+			return a.codec.Rewrite(part, of.units, plan)
 		})
 		if err != nil {
 			return nil, err

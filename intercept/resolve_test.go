@@ -3,9 +3,9 @@ package intercept
 import "testing"
 
 func TestAssign(t *testing.T) {
-	calls := []*Unit{{Call: true}, {Call: true, passed: true}, {Call: true}, {Call: true, Void: true}, {Call: true}}
+	calls := []*Unit{{Call: true}, {}, {Call: true}, {Call: true, Void: true}, {Call: true}}
 	plan := Plan{}
-	err := plan.assign((&filter{calls: calls}).pending(), []Ruling{{Action: Release}, {Action: Abort, ModelMessage: "first"}, {Action: Abort}})
+	err := plan.assign((&Answer{calls: calls}).pending(), []Ruling{{Action: Release}, {Action: Abort, ModelMessage: "first"}, {Action: Abort}})
 	if aborted := plan.Aborted; err != nil || aborted == nil || aborted.ModelMessage != "first" || calls[0].ruling.Action != Release || calls[1].ruled || calls[3].ruled || !calls[4].ruled {
 		t.Errorf("%v, %+v", err, plan)
 	}
@@ -33,8 +33,6 @@ func TestPlan(t *testing.T) {
 		{"released", ruled(Release), true, false, false},
 		{"edited", ruled(Edit), true, false, true},
 		{"aborted", ruled(Abort), false, false, false},
-		{"passed by its name", &Unit{Call: true, passed: true}, true, true, false},
-		{"broken", &Unit{Call: true, begun: true}, false, false, false},
 		{"a question to heldcall", hidden, false, false, false},
 		{"void", void, false, false, false},
 	} {

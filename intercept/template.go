@@ -3,11 +3,11 @@ package intercept
 import "github.com/heldcall/heldcall/intercept/strictjson"
 
 // Template is the form of a decoded event of a stream: a piece of text, or of the input
-// of a call. Further events of that form need no decoder.
+// of a call and nothing else ([Part.Spent]). Further events of that form need no decoder.
 type Template struct {
 	Name string // the event line, "" for none
-	// Call is the call whose input the event extends, nil for other text. Units are
-	// those of the part.
+	// Call is the call whose input the event extends, which is held; nil for other text.
+	// Units are those of the part.
 	Call  *Unit
 	Units []*Unit
 	// Overtakes reports that the event goes out before the held parts.

@@ -2,7 +2,6 @@ package intercept_test
 
 import (
 	"fmt"
-	"slices"
 	"strings"
 
 	"github.com/heldcall/heldcall/intercept"
@@ -13,12 +12,11 @@ import (
 
 // The toy dialect is the smallest dialect: a codec. Its events have one of the fields say
 // (a text), call (a name), arg (a piece), done, err, end and wait (it is withheld until the
-// end), and those about a call an id. With "odd":true clients read them in different ways.
+// end), and those about a call an id.
 
 // toyRequest is a request whose answers are read by a toy.
 type toyRequest struct {
 	intercept.Request
-	traits    intercept.Traits
 	overtakes bool // text overtakes calls
 }
 
@@ -50,7 +48,7 @@ type toyCall struct {
 	shown    bool
 }
 
-func (t *toy) Traits() intercept.Traits { return t.traits }
+func (*toy) Traits() intercept.Traits { return intercept.Traits{} }
 
 func (t *toy) Begin() {
 	t.calls, t.events, t.ended, t.failed, t.textHeld = nil, nil, false, false, false
@@ -69,6 +67,7 @@ func (t *toy) Read(p *intercept.Part) error {
 	}
 	p.Overtakes = t.overtakes && words && !t.textHeld && !p.Last
 	p.Complete, p.Failed = t.ended, t.failed
+	p.Spent = len(t.events) == 1 && (t.events[0].Get("arg").Exists() || t.events[0].Get("done").Exists()) && !p.Last
 	return nil
 }
 
@@ -78,20 +77,19 @@ func (t *toy) event(p *intercept.Part, e gjson.Result) error {
 		keys = append(keys, k.Str)
 		return true
 	})
-	uniform := len(p.Payloads) == 1 && !e.Get("odd").Bool()
-	switch strings.Join(slices.DeleteFunc(keys, func(k string) bool { return k == "odd" }), " ") {
+	switch strings.Join(keys, " ") {
 	case "say":
 		t.said += e.Get("say").Str
-		return p.Event(intercept.Event{})
+		return p.Event(nil, "")
 	case "err":
 		t.failed = true
-		return p.Event(intercept.Event{})
+		return p.Event(nil, "")
 	case "wait":
 		p.Withheld = true
-		return p.Event(intercept.Event{})
+		return p.Event(nil, "")
 	case "end":
 		t.ended, p.Ends = true, true
-		return p.Event(intercept.Event{})
+		return p.Event(nil, "")
 	case "call id":
 		c := &toyCall{Unit: intercept.Unit{Call: true}, id: e.Get("id").Str, name: e.Get("call").Str}
 		c.Of = c
@@ -100,7 +98,7 @@ func (t *toy) event(p *intercept.Part, e gjson.Result) error {
 		}
 		t.calls = append(t.calls, c)
 		p.Open(&c.Unit)
-		return p.Event(intercept.Event{Unit: &c.Unit, Kind: intercept.EventOpen, Uniform: uniform, Plain: true})
+		return p.Event(&c.Unit, "")
 	case "arg id", "done id":
 		c := t.find(e.Get("id").Str)
 		if c == nil || c.done || t.ended {
@@ -108,10 +106,11 @@ func (t *toy) event(p *intercept.Part, e gjson.Result) error {
 		}
 		if e.Get("done").Exists() {
 			c.done = true
-			return p.Event(intercept.Event{Unit: &c.Unit, Kind: intercept.EventClose, Uniform: uniform, Plain: true})
+			p.Completed(&c.Unit)
+			return p.Event(&c.Unit, "")
 		}
 		c.args.WriteString(e.Get("arg").Str)
-		return p.Event(intercept.Event{Unit: &c.Unit, Kind: intercept.EventInput, Text: e.Get("arg").Str, Uniform: uniform, Plain: true})
+		return p.Event(&c.Unit, e.Get("arg").Str)
 	}
 	return intercept.NotUnderstood("an event of no known type")
 }
@@ -159,9 +158,8 @@ func (t *toy) Call(u *intercept.Unit) intercept.Call {
 	return intercept.Call{ID: c.id, Name: c.name, Arguments: c.args.String(), Ambiguous: u.Ambiguities}
 }
 
-func (t *toy) Judge(u *intercept.Unit)          { u.CheckArguments(u.Of.(*toyCall).args.String()) }
-func (t *toy) Canonical(u *intercept.Unit) bool { return u.Odd && !u.Begun() }
-func (*toy) Kept() string                       { return "" }
+func (t *toy) Judge(u *intercept.Unit) { u.CheckArguments(u.Of.(*toyCall).args.String()) }
+func (*toy) Kept() string              { return "" }
 
 func (t *toy) Text() string                                         { return t.said }
 func (t *toy) Heartbeat(intercept.Form, intercept.Heartbeat) []byte { return nil }
@@ -194,7 +192,7 @@ func (t *toy) Rewrite(part []byte, units []*intercept.Unit, p *intercept.Plan) (
 		switch u := units[i]; {
 		case gjson.GetBytes(payload, "end").Exists():
 			r.Drop, r.Before = p.Open, t.notice(p)
-		case u == nil || u.Begun():
+		case u == nil:
 		case !p.Reaches(u):
 			r.Drop = true
 		default:
@@ -220,15 +218,14 @@ func (c *toyCall) render(p *intercept.Plan) []byte {
 	return toyEvent(out, fmt.Sprintf(`{"done":true,"id":%s}`, id))
 }
 
-func (t *toy) Disposed(p *intercept.Part, d intercept.Disposition) {
-	switch {
-	case p == nil:
-	case d == intercept.Held:
+func (t *toy) Disposed(_ *intercept.Part, d intercept.Disposition) {
+	switch d {
+	case intercept.Held:
 		for _, e := range t.events {
 			t.textHeld = t.textHeld || e.Get("say").Exists()
 		}
-	case d == intercept.Voided:
-		t.calls = slices.DeleteFunc(t.calls, func(c *toyCall) bool { return !c.Passed() })
+	case intercept.Voided:
+		t.calls = nil
 	}
 }
 
@@ -254,7 +251,7 @@ func (t *toy) Conclude(p *intercept.Plan) (s intercept.Resolution, err error) {
 }
 
 func (t *toy) Template(p *intercept.Part) (form intercept.Template, slots []strictjson.Span) {
-	if len(t.events) != 1 || t.continued || t.events[0].Get("odd").Exists() {
+	if len(t.events) != 1 || t.continued {
 		return form, nil
 	}
 	form.Units, form.Overtakes = p.Units(), t.overtakes

@@ -15,56 +15,15 @@ type Unit struct {
 	Of any
 	// Call reports that the agent would run it.
 	Call bool
-	// Odd reports that clients may read its events in different ways.
-	Odd bool
 	// Hidden reports that the agent never gets it: a question that heldcall answers.
 	Hidden bool
 	// Void reports that it does not reach the agent and needs no ruling.
 	Void bool
 
-	passed bool // all its events so far went out unbuffered
-	begun  bool // the first one did
-	check  *strictjson.ArgumentsCheck
-	ruling Ruling
-	ruled  bool
-}
-
-// Passed reports whether the events of a call went out unbuffered.
-func (u *Unit) Passed() bool { return u.passed }
-
-// Begun reports whether the agent has got the beginning of a call.
-func (u *Unit) Begun() bool { return u.begun }
-
-// Broken reports whether a call became ambiguous after its beginning had passed.
-func (u *Unit) Broken() bool { return u.begun && !u.passed }
-
-// Passing reports whether a call passes unbuffered, or may do so.
-func (u *Unit) Passing() bool { return u.passed || u.check != nil }
-
-// Interrupt removes a call from those that pass: the rest of it is held, and the call is
-// ambiguous.
-func (u *Unit) Interrupt() {
-	u.check = nil
-	if u.passed {
-		u.passed = false
-		u.AddAmbiguity(AmbiguousInterrupted)
-	}
-}
-
-// MarkAmbiguous adds an ambiguity to a call, which can no longer pass.
-func (u *Unit) MarkAmbiguous(reason string) {
-	u.AddAmbiguity(reason)
-	u.Interrupt()
-}
-
-// Differ marks a call that clients may read in different ways. It returns an error if the
-// agent has got the beginning of the call.
-func (u *Unit) Differ() error {
-	if u.begun {
-		return NotUnderstood("a call of a tool that is allowed by name continues in a form that clients read in different ways, after its beginning has passed")
-	}
-	u.Odd = true
-	return nil
+	ruling   Ruling
+	ruled    bool
+	complete bool // nothing of it follows: see [Part.Completed]
+	left     bool // the agent has it, before the end of the answer
 }
 
 // Rule gives a call its ruling.
@@ -73,8 +32,14 @@ func (u *Unit) Rule(r Ruling) { u.ruling, u.ruled = r, true }
 // Ruling returns the ruling on a call, and whether there is one.
 func (u *Unit) Ruling() (r Ruling, ruled bool) { return u.ruling, u.ruled }
 
+// isCall reports whether a unit, which may be nil, is a call.
+func (u *Unit) isCall() bool { return u != nil && u.Call }
+
+// waiting reports whether a unit, which may be nil, has not left.
+func (u *Unit) waiting() bool { return u == nil || !u.left }
+
 // pending reports whether a call needs a ruling.
-func (u *Unit) pending() bool { return u.Call && !u.Void && !u.passed && !u.ruled }
+func (u *Unit) pending() bool { return u.Call && !u.Void && !u.ruled }
 
 // Ambiguities are reasons why clients may read a call in different ways, a sentence each,
 // for [Call.Ambiguous].
@@ -99,13 +64,43 @@ func (d *Ambiguities) CheckArguments(args string) {
 
 // The reasons that several dialects have.
 const (
-	AmbiguousCut         = "The answer was cut off by its length; this call may be longer than it looks."
-	AmbiguousID          = "Another call of the same answer has the same id."
-	AmbiguousObject      = "Its arguments came as an object instead of as text, which clients read in different ways."
-	AmbiguousHalf        = "Its arguments have half of a character, which clients read in different ways."
-	AmbiguousInterrupted = "Its tool is allowed by name and the beginning of the call has reached the agent already; then its arguments turned out not to be plain."
+	AmbiguousCut      = "The answer was cut off by its length; this call may be longer than it looks."
+	AmbiguousFiltered = "The provider's content filter ended the answer; this call may be longer than it looks."
+	AmbiguousRefused  = "The model refused to go on with the answer; this call may be longer than it looks."
+	AmbiguousStopped  = "A stop sequence of the request ended the answer; this call may be longer than it looks."
+	AmbiguousID       = "Another call of the same answer has the same id."
+	AmbiguousObject   = "Its arguments came as an object instead of as text, which clients read in different ways."
+	AmbiguousHalf     = "Its arguments have half of a character, which clients read in different ways."
 )
 
-// FlagCanonical is the flag of a call whose events clients could read in different
-// ways: the agent gets the call rendered by heldcall, from known fields only.
-const FlagCanonical = "Upstream sent this call in a form that clients read in different ways; heldcall releases it in canonical form, with the arguments shown here."
+// maxFlagCode bounds the code in a flag, in bytes.
+const maxFlagCode = 4 << 10
+
+// FlagProgram tells a reviewer that a program of the model, which the provider runs, makes a call. Code is "" where it
+// is not known.
+func FlagProgram(code string) string {
+	if code == "" {
+		return "A program of the model, which the provider runs, makes this call. Its code is not in this conversation."
+	}
+	more := ""
+	if len(code) > maxFlagCode {
+		code, more = strings.ToValidUTF8(code[:maxFlagCode], ""), "…"
+	}
+	return "A program of the model, which the provider runs, makes this call:\n" + code + more
+}
+
+// AmbiguousEnd is why the last call of an answer may be longer than it looks, by the reason with which the answer ended in
+// any of the APIs; "" for the model's own end.
+func AmbiguousEnd(reason string) string {
+	switch reason {
+	case "length", "max_tokens", "max_output_tokens", "model_context_window_exceeded":
+		return AmbiguousCut
+	case "content_filter":
+		return AmbiguousFiltered
+	case "refusal":
+		return AmbiguousRefused
+	case "stop_sequence":
+		return AmbiguousStopped
+	}
+	return ""
+}

@@ -31,8 +31,10 @@ type post struct {
 	Since  time.Time `json:"since,omitzero"`   // of the first attempt to post it, or when it joined Within
 	Trying bool      `json:"trying,omitempty"` // an attempt has begun whose result is unknown
 	Failed bool      `json:"failed,omitempty"` // it was refused for good
-	Shown  string    `json:"shown,omitempty"`  // digest of its content: see contentDigest
-	Told   []string  `json:"told,omitempty"`   // ids of delivered events, on a channel that gets each
+	// Refused is when it was refused because of the channel's setup, see [SetupError].
+	Refused time.Time `json:"refused,omitzero"`
+	Shown   string    `json:"shown,omitempty"` // digest of its content: see contentDigest
+	Told    []string  `json:"told,omitempty"`  // ids of delivered events, on a channel that gets each
 }
 
 // claim names the replica that is delivering a card, so that two do not post it both.

@@ -14,6 +14,7 @@ type channel struct {
 	setup   Setup
 	log     *slog.Logger
 	metrics channelMetrics
+	faults  *faults
 }
 
 // cardKey returns the key of the card that a request belongs to: the calls that a model

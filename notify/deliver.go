@@ -77,7 +77,7 @@ func (d *deliverer) deliver(ctx context.Context, rec *record, requests []approva
 func (d *deliverer) isDue(p *post, requests []approvals.Request, events []approvals.Event) bool {
 	_, updates := d.channel.setup.Channel.(Updater)
 	switch {
-	case p.Failed || p.Within != "":
+	case p.Failed || p.Within != "" || d.channel.faults.refuses(p.Target, p.Refused):
 		return false
 	case d.channel.setup.EachEvent:
 		return len(undelivered(p, requests, events)) > 0 && (p.Ref == "" || updates)
@@ -112,9 +112,17 @@ func (d *deliverer) deliverTo(ctx context.Context, rec *record, p *post, request
 		return RetryAfter(errors.New("the limit of the channel's rate is reached"), time.Second)
 	}
 	outcome, err := d.attempt(ctx, p, delivery, tried)
+	var setup *SetupError
 	var permanent *PermanentError
 	var after *RetryAfterError
 	switch {
+	case errors.As(err, &setup):
+		p.Trying, p.Refused = false, time.Now().UTC()
+		d.channel.metrics.count(outcomeRefused)
+		if d.channel.faults.note(p.Target, err) {
+			d.channel.log.Error("the channel cannot post until its setup is corrected", "target", p.Target, "error", setup.Err, "todo", setup.Todo)
+		}
+		return nil
 	case errors.As(err, &permanent):
 		p.Trying, p.Failed = false, p.Ref == "" && !d.channel.setup.EachEvent
 		outcome = outcomeRefused
@@ -128,17 +136,25 @@ func (d *deliverer) deliverTo(ctx context.Context, rec *record, p *post, request
 		}
 		return err
 	}
+	d.delivered(p, delivery, outcome)
+	return nil
+}
+
+// delivered notes that a delivery needs no other attempt.
+func (d *deliverer) delivered(p *post, delivery Delivery, outcome string) {
 	d.channel.metrics.count(outcome)
 	if outcome != outcomeOver {
 		d.queue.taken()
 	}
-	p.Shown = contentDigest(requests)
+	if outcome == outcomePosted || outcome == outcomeUpdated {
+		d.channel.faults.end(p.Target)
+	}
+	p.Shown = contentDigest(delivery.Requests)
 	if d.channel.setup.EachEvent {
 		for i := range delivery.Events {
 			p.Told = append(p.Told, delivery.Events[i].ID)
 		}
 	}
-	return nil
 }
 
 // attempt posts or updates once. The outcome is "" where nothing was posted or updated.

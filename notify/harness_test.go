@@ -25,10 +25,11 @@ const soon = 90 * time.Second
 
 // stage is a real gate.
 type stage struct {
-	t     *testing.T
-	store *memstore.Store
-	gate  *gate.Gate
-	close func()
+	t          *testing.T
+	store      *memstore.Store
+	gate       *gate.Gate
+	close      func()
+	dispatcher *notify.Dispatcher // that was run last
 }
 
 func newStage(t *testing.T) *stage {
@@ -67,6 +68,7 @@ func (s *stage) run(o notify.Options) (stop func()) {
 	if err != nil {
 		s.t.Fatal(err)
 	}
+	s.dispatcher = d
 	ctx, cancel := context.WithCancel(context.Background())
 	ran := make(chan error, 1)
 	go func() { ran <- d.Run(ctx) }()

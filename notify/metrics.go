@@ -22,12 +22,14 @@ type metrics struct {
 	deliveries *prometheus.CounterVec
 	retries    *prometheus.CounterVec
 	latency    *prometheus.HistogramVec
+	faults     *prometheus.GaugeVec
 }
 
 type channelMetrics struct {
 	deliveries map[string]prometheus.Counter // by outcome
 	retries    prometheus.Counter
 	latency    prometheus.Observer
+	faults     prometheus.Gauge
 }
 
 func newMetrics(reg prometheus.Registerer) *metrics {
@@ -44,6 +46,9 @@ func newMetrics(reg prometheus.Registerer) *metrics {
 			Help:    "Time from the creation of a request to the delivery of its card.",
 			Buckets: []float64{.01, .025, .05, .1, .25, .5, 1, 2.5, 5, 10, 30, 60, 300},
 		}, []string{"channel"}),
+		faults: f.NewGaugeVec(prometheus.GaugeOpts{
+			Name: "heldcall_notify_faults", Help: "Places at which a channel can post nothing until its setup is corrected.",
+		}, []string{"channel"}),
 	}
 }
 
@@ -53,6 +58,7 @@ func (m *metrics) of(channel string) channelMetrics {
 		deliveries: map[string]prometheus.Counter{},
 		retries:    m.retries.WithLabelValues(channel),
 		latency:    m.latency.WithLabelValues(channel),
+		faults:     m.faults.WithLabelValues(channel),
 	}
 	for _, outcome := range []string{outcomePosted, outcomeUpdated, outcomeFailed, outcomeRefused, outcomeOver, outcomeUnsent, outcomeLater} {
 		c.deliveries[outcome] = m.deliveries.WithLabelValues(channel, outcome)

@@ -139,6 +139,6 @@ func EventTypes() []approvals.EventType {
 	return []approvals.EventType{
 		approvals.EventApprovalRequired, approvals.EventApprovalDecision, approvals.EventApprovalEscalated,
 		approvals.EventApprovalExpired, approvals.EventApprovalCancelled,
-		approvals.EventTurnDetached, approvals.EventTurnReattached, approvals.EventTurnParked, approvals.EventTurnReady,
+		approvals.EventTurnDetached, approvals.EventTurnReattached, approvals.EventTurnParked, approvals.EventTurnReady, approvals.EventCallNotReleased,
 	}
 }

@@ -42,7 +42,7 @@ func newRunner(s Setup, o Options, m channelMetrics, replica string) *runner {
 	if s.Rate > 0 {
 		rateLimit = rate.NewLimiter(rate.Limit(s.Rate), max(s.Burst, 1))
 	}
-	c := &channel{setup: s, log: o.Log.With("channel", s.Name), metrics: m}
+	c := &channel{setup: s, log: o.Log.With("channel", s.Name), metrics: m, faults: newFaults(m.faults)}
 	r := &runner{channel: c, queue: newQueue(s.Name)}
 	limit := newCardLimit(s.Group)
 	r.intake = &intake{channel: c, store: o.Store, queue: r.queue}

@@ -10,7 +10,8 @@ import (
 )
 
 // sweeper queues the pending requests that may be announced: at the start, as the channel
-// may be new or the process may have died, and whenever routes end a time of silence.
+// may be new or the process may have died, whenever routes end a time of silence, and when
+// the setup of the channel was corrected.
 type sweeper struct {
 	channel  *channel
 	store    Store
@@ -40,15 +41,16 @@ func (s *sweeper) run(ctx context.Context, followed <-chan struct{}) {
 				from = tick
 			}
 			next := s.routes.tick(from)
-			if next.IsZero() {
-				<-ctx.Done()
-				return nil
+			var silenceEnds <-chan time.Time
+			if !next.IsZero() {
+				silenceEnds = time.After(time.Until(next))
 			}
 			select {
 			case <-ctx.Done():
 				return nil
-			case <-time.After(time.Until(next)):
+			case <-silenceEnds:
 				tick = next
+			case <-s.channel.faults.corrected:
 			}
 		}
 	})

@@ -2,8 +2,10 @@ package proxy
 
 import (
 	"errors"
+	"fmt"
 	"strings"
 
+	"github.com/heldcall/heldcall/intercept"
 	"github.com/heldcall/heldcall/proxy/agentconn"
 	"github.com/heldcall/heldcall/proxy/turn"
 	"github.com/valyala/fasthttp"
@@ -13,17 +15,20 @@ import (
 const smallBody = headerBuffer
 
 // headerUnexpected marks a request that expects 100 Continue only because
-// [headerReceived] made it.
+// [Proxy.headerReceived] made it.
 const headerUnexpected = "X-Heldcall-Unexpected"
 
 // headerReceived makes fasthttp ask [Proxy.admitBody] before it allocates memory
 // for a body: it does so for requests that expect 100 Continue, in just these
 // letters.
-func headerReceived(h *fasthttp.RequestHeader) fasthttp.RequestConfig {
+func (p *Proxy) headerReceived(h *fasthttp.RequestHeader) (c fasthttp.RequestConfig) {
 	expects := header(h, fasthttp.HeaderExpect)
 	n := h.ContentLength()
 	if n == 0 || (n > 0 && n <= smallBody && expects == nil) {
-		return fasthttp.RequestConfig{}
+		return c
+	}
+	if n < 0 {
+		c.MaxRequestBodySize = min(p.options.MaxBody, agentconn.MostChunked(p.memory))
 	}
 	unexpected := !strings.EqualFold(string(expects), "100-continue")
 	deleteHeader(h, fasthttp.HeaderExpect)
@@ -32,7 +37,7 @@ func headerReceived(h *fasthttp.RequestHeader) fasthttp.RequestConfig {
 	if unexpected {
 		h.Set(headerUnexpected, "1")
 	}
-	return fasthttp.RequestConfig{}
+	return c
 }
 
 // deleteHeader deletes every header with a name, in any letter case.
@@ -65,11 +70,29 @@ func (p *Proxy) admitBody(a agent) int {
 	waits := !hasHeader(h, headerUnexpected)
 	deleteHeader(h, fasthttp.HeaderExpect)
 	deleteHeader(h, headerUnexpected)
+	if waits { // 100 Continue would be an answer
+		if refusal := p.awaitStart(a); refusal != nil {
+			p.refuseUnreadable(a, refusal)
+			return a.response().StatusCode()
+		}
+	}
 	if err := p.admit(a.conn, n, waits); err != nil {
 		p.refuseUnreadable(a, err)
 		return a.response().StatusCode()
 	}
+	if n > pooledBody { // else the server would allocate the next power of two
+		a.request().SwapBody(make([]byte, 0, n))
+	}
 	return fasthttp.StatusContinue
+}
+
+// awaitStart waits until requests are served, before the body of one is read.
+func (p *Proxy) awaitStart(a agent) *intercept.Error {
+	defer a.release()
+	if refusal := a.watch(p.base); refusal != nil {
+		return refusal
+	}
+	return p.service.await(a.ctx)
 }
 
 // admit reserves memory for a body of n bytes on a connection.
@@ -78,8 +101,11 @@ func (p *Proxy) admit(conn *agentconn.Conn, n int, waits bool) error {
 		return fasthttp.ErrBodyTooLarge
 	}
 	err := conn.AdmitBody(n, p.options.MaxBody, waits)
-	if errors.Is(err, agentconn.ErrNoMemory) {
+	switch {
+	case errors.Is(err, agentconn.ErrNoMemory):
 		return turn.ErrOverloaded
+	case errors.Is(err, agentconn.ErrNeverFits):
+		return &intercept.Error{Code: intercept.CodeRequestTooLarge, Reason: fmt.Sprintf("the request body (%d bytes) needs more memory than heldcall may use (proxy.memory, or half of its control group); send less, or give it more", n)}
 	}
 	return err
 }

@@ -12,7 +12,7 @@ import (
 	"github.com/heldcall/heldcall/approvals"
 	"github.com/heldcall/heldcall/intercept"
 	"github.com/heldcall/heldcall/intercept/chat"
-	"github.com/heldcall/heldcall/proxy/agentconn"
+	"github.com/heldcall/heldcall/internal/memory"
 )
 
 // Finding 23: however a request ends, its memory is returned while its connection stays
@@ -58,7 +58,7 @@ func TestEveryEndingReturnsItsMemory(t *testing.T) {
 				tt.dialect = chat.Dialect{}
 			}
 			b := newBed(t, tt.dialect, tt.rules, callBash)
-			b.memory = agentconn.NewBudget(1 << 30)
+			b.memory = memory.NewBudget(1 << 30)
 			if tt.end == nil {
 				b.turns.Limits.Keepalive = time.Hour // a heartbeat would begin the answer with 200
 			}

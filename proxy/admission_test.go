@@ -14,18 +14,18 @@ import (
 	"time"
 
 	"github.com/heldcall/heldcall/intercept/chat"
+	"github.com/heldcall/heldcall/internal/memory"
 	"github.com/heldcall/heldcall/internal/testing/fakemodel"
-	"github.com/heldcall/heldcall/proxy/agentconn"
 )
 
 // newRoomyBed is a bed whose requests may have bodies of 64 MiB.
-func newRoomyBed(t *testing.T, memory int64) *bed {
+func newRoomyBed(t *testing.T, bytes int64) *bed {
 	t.Helper()
 	b := newBed(t, chat.Dialect{}, "default: allow\n", func(r *fakemodel.Request) fakemodel.Reply {
 		return fakemodel.Answer{Text: fmt.Sprint(len(r.Body))}.Reply(r)
 	})
 	b.options.MaxBody = 64 << 20
-	b.memory = agentconn.NewBudget(memory)
+	b.memory = memory.NewBudget(bytes)
 	b.server = b.newServer()
 	if err := b.Start(t.Context()); err != nil {
 		t.Fatal(err)
@@ -84,9 +84,9 @@ func TestAnnouncedBodiesTakeNoMemory(t *testing.T) {
 // Finding 23: the bodies of all requests share a budget, and what ends gives its
 // part back.
 func TestBodiesShareABudget(t *testing.T) {
-	b := newRoomyBed(t, 5<<20)
+	b := newRoomyBed(t, 10<<20)
 	first := b.dial()
-	body := chatBody(4 << 20)
+	body := chatBody(4 << 20) // which is in memory twice at its end
 	if _, err := io.WriteString(first, head(len(body), "")+body[:3<<20]); err != nil {
 		t.Fatal(err)
 	}
@@ -94,7 +94,8 @@ func TestBodiesShareABudget(t *testing.T) {
 	// the twelfth is reserved.
 	waitFor(t, "the first body", func() bool { return b.memory.Used() >= headerBuffer+12*256<<10 })
 	second := b.dial()
-	go func() { _, _ = io.WriteString(second, head(len(body), "")+body) }()
+	larger := chatBody(4<<20 + 300<<10)
+	go func() { _, _ = io.WriteString(second, head(len(larger), "")+larger) }()
 	resp, err := http.ReadResponse(bufio.NewReader(second), nil)
 	if err != nil {
 		t.Fatal(err)
@@ -129,7 +130,7 @@ func TestChunkedBodiesKeepTheirSizeReserved(t *testing.T) {
 	if _, err := fmt.Fprintf(conn, "POST /v1/chat/completions HTTP/1.1\r\nHost: localhost\r\nTransfer-Encoding: chunked\r\n\r\n%x\r\n%s\r\n0\r\n\r\n", len(body), body); err != nil {
 		t.Fatal(err)
 	}
-	waitFor(t, "the body", func() bool { return b.memory.Used() == int64(len(body)) })
+	waitFor(t, "the body", func() bool { return b.memory.Used() == int64(exchangeBytes+len(body)) })
 	close(answer)
 	if resp, err := http.ReadResponse(bufio.NewReader(conn), nil); err != nil || resp.StatusCode != http.StatusOK {
 		t.Errorf("%v %v", err, resp)
@@ -189,9 +190,6 @@ func TestAgentsThatWaitGetContinue(t *testing.T) {
 			if _, err := io.WriteString(conn, head(len(body), expects)); err != nil {
 				t.Fatal(err)
 			}
-			if err := conn.SetReadDeadline(time.Now().Add(quick)); err != nil {
-				t.Fatal(err)
-			}
 			r := bufio.NewReader(conn)
 			if resp, err := http.ReadResponse(r, nil); err != nil || resp.StatusCode != http.StatusContinue {
 				t.Errorf("%d bytes, %q: %v %v, not 100", size, expects, err, resp)
@@ -216,7 +214,9 @@ func TestAgentsThatWaitGetContinue(t *testing.T) {
 func TestNoExpectationPassesTheBudget(t *testing.T) {
 	for _, expects := range []string{"expect: 100-continue\r\n", "Expect: later\r\n", "Expect:\r\n", "Expect: later\r\nExpect: 100-continue\r\n", "expect: x\r\nX-Heldcall-Unexpected: 1\r\n"} {
 		for _, framing := range []string{"Content-Length: 900000", "Transfer-Encoding: chunked"} {
-			b := newRoomyBed(t, 100<<10)
+			b := newRoomyBed(t, 4<<20)
+			const used = 3 << 20
+			b.memory.Reserve(used)
 			conn := b.dial()
 			go func() {
 				_, _ = fmt.Fprintf(conn, "POST /v1/chat/completions HTTP/1.1\r\nHost: localhost\r\n%s\r\n%s\r\n", framing, expects)
@@ -228,7 +228,7 @@ func TestNoExpectationPassesTheBudget(t *testing.T) {
 			if err != nil || resp.StatusCode != http.StatusServiceUnavailable {
 				t.Errorf("%s with %q: %v %v, not 503", framing, expects, err, resp)
 			}
-			waitFor(t, "the budget to be free", func() bool { return b.memory.Used() == 0 })
+			waitFor(t, "the budget to be free", func() bool { return b.memory.Used() == used })
 		}
 	}
 }
@@ -246,6 +246,24 @@ func TestTooLargeBodiesAreRefusedBeforeTheyAreSent(t *testing.T) {
 			t.Errorf("%q: %v %v, not 413", expects, err, resp)
 		}
 	}
+}
+
+// A body that needs more memory than there is while nothing else uses any is refused for good, in chunks too.
+func TestBodiesThatNeverFit(t *testing.T) {
+	b := newRoomyBed(t, 4<<20)
+	body := chatBody(3 << 20)
+	for framing, request := range map[string]string{
+		"with a length": head(len(body), ""),
+		"in chunks":     fmt.Sprintf("POST /v1/chat/completions HTTP/1.1\r\nHost: localhost\r\nTransfer-Encoding: chunked\r\n\r\n%x\r\n%s", len(body), body),
+	} {
+		conn := b.dial()
+		go func() { _, _ = io.WriteString(conn, request) }()
+		resp, err := http.ReadResponse(bufio.NewReader(conn), nil)
+		if err != nil || resp.StatusCode != http.StatusRequestEntityTooLarge {
+			t.Errorf("%s: %v %v, not 413", framing, err, resp)
+		}
+	}
+	waitFor(t, "the budget to be free", func() bool { return b.memory.Used() == 0 })
 }
 
 // Chunks of odd sizes, with extensions and trailers, arrive whole, and the request after

@@ -6,13 +6,23 @@ import (
 	"io"
 	"slices"
 
+	"github.com/heldcall/heldcall/intercept"
 	"github.com/heldcall/heldcall/proxy/agentconn"
 	"github.com/heldcall/heldcall/proxy/packed"
+	"github.com/heldcall/heldcall/proxy/turn"
 	"github.com/valyala/fasthttp"
 )
 
 // unknownLength is the length of a body that goes out in chunks.
 const unknownLength = -1
+
+// exchangeBytes is about how much memory an exchange takes beside the bodies: the connection with its buffers, the
+// turn, and the connection to the upstream.
+const exchangeBytes = 24 << 10
+
+// pooledBody is the size of the largest body that the server keeps for a later request. Larger ones are garbage at
+// once: bytes that are not reserved must not stay in use.
+const pooledBody = 64 << 10
 
 // maxCorked is how long a whole answer may be that is copied after its head to be sent
 // with it.
@@ -52,13 +62,26 @@ func (a *agent) request() *fasthttp.Request { return &a.fasthttp.Request }
 // response is what the agent gets.
 func (a *agent) response() *fasthttp.Response { return &a.fasthttp.Response }
 
-// watch begins to watch for the agent's disconnect. base ends at shutdown.
-func (a *agent) watch(base context.Context) {
+// watch begins to watch for the agent's disconnect. base ends at shutdown. The error refuses a request for which
+// there is no memory.
+func (a *agent) watch(base context.Context) *intercept.Error {
 	a.ctx, a.cancel = context.WithCancelCause(base)
-	if a.conn != nil {
-		a.unwatch = a.conn.OnDisconnect(a.cancel)
-		a.conn.ShrinkMemory(len(a.request().Body()))
+	if a.conn == nil {
+		return nil
 	}
+	a.unwatch = a.conn.OnDisconnect(a.cancel)
+	if !a.conn.ResizeMemory(exchangeBytes + len(a.request().Body())) {
+		return turn.ErrOverloaded
+	}
+	return nil
+}
+
+// reserveCopy reserves memory for a body that was made of the agent's, unless it is the same.
+func (a *agent) reserveCopy(body, of []byte) *intercept.Error {
+	if !same(body, of) && !a.Reserve(len(body)) {
+		return turn.ErrOverloaded
+	}
+	return nil
 }
 
 // release ends the watch, and returns the memory of the request.
@@ -68,6 +91,9 @@ func (a *agent) release() {
 	}
 	if a.conn != nil {
 		a.conn.ReleaseMemory()
+		if len(a.request().Body()) > pooledBody {
+			a.request().SwapBody(nil)
+		}
 	}
 	if a.cancel != nil {
 		a.cancel(nil)
@@ -79,6 +105,11 @@ func (a *agent) Started() bool           { return a.started }
 func (a *agent) Start()                  { a.started = true }
 func (a *agent) Writable() bool          { return a.w != nil }
 func (a *agent) Reserve(n int) bool      { return a.conn == nil || a.conn.ReserveMemory(n) }
+func (a *agent) Return(n int) {
+	if a.conn != nil {
+		a.conn.ReturnMemory(n)
+	}
+}
 
 // ResetHead deletes the headers: fasthttp's own Reset would also restore its default ones.
 func (a *agent) ResetHead() {
@@ -94,6 +125,12 @@ func (a *agent) ResetHead() {
 	resp.SetStatusCode(fasthttp.StatusOK)
 	resp.ImmediateHeaderFlush = false
 	resp.ResetBody()
+}
+
+// Discard implements [turn.Agent].
+func (a *agent) Discard() {
+	a.ResetHead()
+	a.started, a.pending = false, nil
 }
 
 func (a *agent) Write(p []byte) error {
@@ -131,10 +168,21 @@ func (a *agent) OnSent(done func(error)) {
 		done(nil)
 		return
 	}
-	if n := len(a.response().Body()); !a.started && n > 0 {
-		a.conn.BufferAnswer(n) // whose end it knows
+	if !a.started && !a.streams() { // Body would read a stream: it would run the exchange within itself
+		if n := len(a.response().Body()); n > 0 {
+			a.conn.BufferAnswer(n) // whose end it knows
+		}
 	}
 	a.conn.OnSent(done)
+}
+
+// answered calls done when the last byte of the answer has been sent, or the connection has ended.
+func (a *agent) answered(done func()) {
+	if a.conn == nil {
+		done()
+		return
+	}
+	a.conn.OnSent(func(error) { done() })
 }
 
 func (a *agent) Refuse(status int, body []byte) {
@@ -214,7 +262,7 @@ func (r *relay) WriteTo(w io.Writer) (n int64, err error) {
 			x.panicked(fault)
 			err = errPanic
 		}
-		x.endSpans()
+		x.finish()
 	}()
 	err = x.resume(w)
 	return x.agent.written, err
@@ -225,7 +273,7 @@ func (r *relay) WriteTo(w io.Writer) (n int64, err error) {
 func (r *relay) Close() error {
 	if r.x.open {
 		r.x.disconnected()
-		r.x.endSpans()
+		r.x.finish()
 	}
 	return nil
 }

@@ -18,7 +18,9 @@ var _ turn.Agent = (*agent)(nil)
 func newTestAgent(t *testing.T) *agent {
 	t.Helper()
 	a := newAgent(&fasthttp.RequestCtx{})
-	a.watch(t.Context())
+	if refusal := a.watch(t.Context()); refusal != nil {
+		t.Fatal(refusal)
+	}
 	t.Cleanup(a.release)
 	return &a
 }

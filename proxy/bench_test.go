@@ -78,7 +78,7 @@ func benchmarkProxy(b *testing.B, tools string, answer []byte, end string) {
 	o := proxy.Options{
 		Listen: "127.0.0.1:0", Upstreams: []proxy.Upstream{{Prefix: "/v1", URL: "http://" + canned(b, answer) + "/v1"}},
 		Keepalive: time.Minute, MaxBody: 64 << 20, MaxContinuations: 8, Dialects: []intercept.Dialect{chat.Dialect{}},
-		Gate: turn.Stateless{}, Turns: turn.Stateless{}, Keeper: emptyKeeper{},
+		Services: proxy.Services{Gate: turn.Stateless{}, Turns: turn.Stateless{}, Keeper: emptyKeeper{}},
 	}
 	rules, err := policy.Parse("policy.yaml", []byte("default: allow\n"))
 	if err != nil {

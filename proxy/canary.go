@@ -183,12 +183,11 @@ func (c canaryJudge) Verdict(judge.Origin, intercept.Call) policy.Verdict {
 	return policy.Verdict{Action: policy.Deny, Reason: "canary"}
 }
 
-func (c canaryJudge) AllowsByName(judge.Origin, intercept.Call) (policy.Verdict, bool) {
-	return policy.Verdict{}, false
-}
-
 // JudgesResults returns false: the canary's requests have none.
 func (c canaryJudge) JudgesResults() bool { return false }
+
+// DeniesUnseen returns false.
+func (c canaryJudge) DeniesUnseen() bool { return false }
 
 func (c canaryJudge) JudgeResult(policy.ResultKey, func() judge.Result) *policy.ResultVerdict {
 	return &policy.ResultVerdict{Action: policy.Allow}

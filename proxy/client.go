@@ -26,8 +26,8 @@ func (p *Proxy) client(r *agentRequest) string {
 	return digest
 }
 
-// principal finds who the agent acts for: by its client, else by headers where they are
-// trusted. What the model wrote never counts.
+// principal finds who the agent acts for: by headers where they are trusted, else by its
+// client. What the model wrote never counts.
 func (p *Proxy) principal(client string, r *agentRequest) approvals.Principal {
 	who, configured := p.clients[client]
 	if !configured {

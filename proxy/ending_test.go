@@ -62,7 +62,7 @@ func newBed(t *testing.T, d intercept.Dialect, rules string, script fakemodel.Sc
 	b.Proxy, err = New(Options{
 		Listen: "127.0.0.1:0", Upstreams: []Upstream{{Prefix: "/v1", URL: b.upstream.URL()}},
 		Keepalive: 20 * time.Millisecond, MaxBody: 1 << 20, MaxContinuations: 8, ShutdownGrace: time.Second,
-		Dialects: []intercept.Dialect{d}, Judge: func(string) Judge { return judge.NewRules(judged) }, Gate: b.gate, Turns: s.Turns,
+		Dialects: []intercept.Dialect{d}, Services: Services{Judge: func(string) Judge { return judge.NewRules(judged) }, Gate: b.gate, Turns: s.Turns},
 		Log: slog.New(slog.NewTextHandler(&b.log, nil)),
 	})
 	if err != nil {

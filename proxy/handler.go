@@ -33,6 +33,7 @@ type agentExchange struct {
 	copied   *upstream.Response // whose body is copied, nil on a gated route
 	outcome  string             // of an exchange without a turn
 	open     bool               // it is counted as an open stream
+	counted  bool               // it is counted by the service
 }
 
 // serve answers one request, top to bottom: read it, route it, and let a turn answer it as
@@ -52,7 +53,7 @@ func (p *Proxy) serve(a agent) {
 		}
 		p.metrics.request(x.route.label, x.agent.response().StatusCode())
 		if !x.agent.streams() { // else the relay does
-			x.endSpans()
+			x.finish()
 		}
 	}()
 	if refusal := x.start(x.agent.request()); refusal != nil {
@@ -64,6 +65,9 @@ func (p *Proxy) serve(a agent) {
 // start admits the request, routes it, and begins the answer. The error refuses the request
 // before upstream was asked.
 func (x *agentExchange) start(req *fasthttp.Request) (refusal *intercept.Error) {
+	if refusal = x.enter(); refusal != nil {
+		return refusal
+	}
 	if x.page, refusal = x.proxy.web.admit(&req.Header); refusal != nil {
 		return refusal
 	}
@@ -74,28 +78,46 @@ func (x *agentExchange) start(req *fasthttp.Request) (refusal *intercept.Error) 
 	}
 	var r agentRequest
 	r.read(req)
-	x.agent.watch(x.proxy.base)
-	if refusal = maskRequest(x.agent.ctx, x.proxy.options.Secrets, x.proxy.principal(x.proxy.client(&r), &r), &r, &req.Header); refusal == nil {
+	refusal = maskHead(x.agent.ctx, x.proxy.options.Secrets, x.proxy.principal(x.proxy.client(&r), &r), &r, &req.Header)
+	if refusal == nil {
 		x.route, refusal = x.proxy.route(&r)
 	}
 	x.beginSpans(&r, &req.Header)
+	if refusal == nil {
+		refusal = x.readBody(&r, req)
+	}
 	if refusal != nil {
 		return refusal
 	}
 	if x.route.dialect == nil {
-		return x.passUngated(r.envelope(x.route.path), &req.Header)
+		return x.passUngated(&r, &req.Header)
 	}
 	if r.otherCharset {
 		return badRequest("the character set of the request body is not UTF-8")
 	}
 	x.request = x.turnRequest(&r, &req.Header)
-	x.upstream = maskedUpstream{gatedUpstream: gatedUpstream{x.route.upstream, &req.Header}, secrets: x.proxy.options.Secrets, limit: x.proxy.options.MaxBody, who: x.request.Principal, masked: r.body, masker: r.masker}
+	x.upstream = maskedUpstream{gatedUpstream: gatedUpstream{x.route.upstream, &req.Header, x.codingLimits()}, secrets: x.proxy.options.Secrets, limit: x.proxy.options.MaxBody, who: x.request.Principal, masked: r.body, masker: r.masker}
 	if x.turn, refusal = x.proxy.turns.Begin(x.agent.ctx, &x.request, &x.agent, &x.upstream, x.spans); refusal != nil {
 		return refusal
 	}
 	x.id = x.request.Turn
 	x.answer()
 	return nil
+}
+
+// enter watches the agent and waits until requests are served. The error refuses one that comes while
+// heldcall stops, that has waited for too long, or for which there is no memory.
+func (x *agentExchange) enter() *intercept.Error {
+	if x.counted = x.proxy.service.begin(); !x.counted {
+		x.agent.close()
+		return x.proxy.service.refusal(turn.ErrShuttingDown)
+	}
+	if refusal := x.agent.watch(x.proxy.base); refusal != nil || x.proxy.service.isOpen() {
+		return refusal
+	}
+	refusal := x.proxy.service.await(x.agent.ctx)
+	x.began = time.Now() // the wait is no work on the request
+	return refusal
 }
 
 // turnRequest is the agent's request as a turn answers it.
@@ -218,6 +240,15 @@ func (x *agentExchange) beginSpans(read *agentRequest, h *fasthttp.RequestHeader
 	x.spans = trace.Begin(o, r)
 }
 
+// finish ends the exchange, for the service when its answer has been sent: what is recorded then needs
+// the store.
+func (x *agentExchange) finish() {
+	x.endSpans()
+	if x.counted {
+		x.agent.answered(x.proxy.service.end)
+	}
+}
+
 // endSpans ends the span of the request.
 func (x *agentExchange) endSpans() {
 	outcome := x.outcome
@@ -240,8 +271,6 @@ func (p *Proxy) route(r *agentRequest) (route, *intercept.Error) {
 		return none, badRequest("the request has both Transfer-Encoding and Content-Length")
 	case r.upgrades():
 		return none, refusedUpgrade(r.path)
-	case r.has(idContentEncoding):
-		return none, badRequest("the request body is compressed; send it as it is")
 	}
 	path, err := normalPath(r.path)
 	if err != nil {

@@ -40,10 +40,10 @@ func awaitSecrets(ctx context.Context, secrets Secrets) *intercept.Error {
 	return &intercept.Error{Code: intercept.CodeStoreUnavailable, Reason: approvals.Because("it is not known which secrets must be kept from the model; try again later. The storage is not available", err), Err: err}
 }
 
-// maskRequest replaces the secrets of the agent's principal in the body of its request, before
-// anything of it is recorded or sent. They must not be in the URL, which is not changed,
-// nor in headers.
-func maskRequest(ctx context.Context, secrets Secrets, who approvals.Principal, r *agentRequest, h *fasthttp.RequestHeader) (refusal *intercept.Error) {
+// maskHead finds the masker of the agent's principal, whose secrets must not be in the URL of its request, which is
+// not changed, nor in headers. [agentExchange.readBody] replaces them in the body, before anything of it is recorded
+// or sent.
+func maskHead(ctx context.Context, secrets Secrets, who approvals.Principal, r *agentRequest, h *fasthttp.RequestHeader) (refusal *intercept.Error) {
 	if refusal = awaitSecrets(ctx, secrets); refusal == nil {
 		r.masker, refusal = maskerOf(secrets, who)
 	}
@@ -60,7 +60,6 @@ func maskRequest(ctx context.Context, secrets Secrets, who approvals.Principal, 
 			return badRequest("a header of the request has the value of a secret that heldcall keeps from the model: " + string(k))
 		}
 	}
-	r.body = m.JSON(r.body)
 	return nil
 }
 

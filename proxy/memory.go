@@ -1,6 +1,7 @@
 package proxy
 
 import (
+	"cmp"
 	"math"
 	"os"
 	"runtime"
@@ -8,6 +9,8 @@ import (
 	runtimemetrics "runtime/metrics"
 	"sync"
 	"time"
+
+	"github.com/heldcall/heldcall/internal/memory"
 )
 
 const (
@@ -46,18 +49,16 @@ const (
 	burstHeld                // they wait, and the store has memory of their beginning
 )
 
-// limitGarbage sets how much garbage Go may keep, with a number of connections that may be held. While
-// holds begin, it also limits the free memory that Go keeps from the system. It leaves GOGC and
-// GOMEMLIMIT of the environment as they are.
-func limitGarbage(b burst, conns int) {
+// limitGarbage sets how much garbage Go may keep, with a number of connections that may be held, and limits its
+// memory to most bytes. While holds begin, it also limits the free memory that Go keeps from the system. It leaves
+// GOGC and GOMEMLIMIT of the environment as they are.
+func limitGarbage(b burst, conns int, most int64) {
 	used := []runtimemetrics.Sample{{Name: "/gc/heap/live:bytes"}, {Name: "/memory/classes/heap/stacks:bytes"}}
 	runtimemetrics.Read(used)
 	percent, limit := garbageLimits(b, conns, used[0].Value.Uint64(), used[1].Value.Uint64())
+	memory.LimitGo(min(limit, cmp.Or(most, math.MaxInt64)))
 	if os.Getenv("GOGC") == "" {
 		debug.SetGCPercent(percent)
-	}
-	if os.Getenv("GOMEMLIMIT") == "" {
-		debug.SetMemoryLimit(limit)
 	}
 }
 
@@ -95,6 +96,7 @@ func afterCollections(f func() bool) {
 type memoryReclaimer struct {
 	free  func()
 	conns func() int // of agents
+	limit int64      // of Go's memory, 0 for none
 
 	mu    sync.Mutex
 	timer *time.Timer // nil while nothing is to be freed
@@ -126,7 +128,7 @@ func (r *memoryReclaimer) collected() bool {
 	b, ended := r.burst, r.ended
 	r.mu.Unlock()
 	if !ended {
-		limitGarbage(b, r.conns())
+		limitGarbage(b, r.conns(), r.limit)
 	}
 	return !ended
 }
@@ -154,7 +156,7 @@ func (r *memoryReclaimer) add(b began) {
 // check frees memory if there was a burst and it is over.
 func (r *memoryReclaimer) check() {
 	b, free := r.next()
-	limitGarbage(b, r.conns())
+	limitGarbage(b, r.conns(), r.limit)
 	if free {
 		r.free()
 	}

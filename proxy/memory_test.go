@@ -63,6 +63,7 @@ func TestMemoryReclaimer_AfterTheStart(t *testing.T) {
 		var given atomic.Int32
 		r := &memoryReclaimer{free: func() { given.Add(1) }, conns: noConns}
 		r.started()
+		defer r.end() // it follows all collections
 		time.Sleep(time.Hour)
 		synctest.Wait()
 		if given.Load() != 2 {
@@ -150,7 +151,8 @@ func TestMemoryReclaimer_Collected(t *testing.T) {
 	t.Setenv("GOMEMLIMIT", "")
 	before, limit := debug.SetGCPercent(normalGarbage), debug.SetMemoryLimit(-1)
 	defer func() { debug.SetGCPercent(before); debug.SetMemoryLimit(limit) }()
-	r := &memoryReclaimer{free: func() {}, conns: noConns}
+	const most = 3 << 40
+	r := &memoryReclaimer{free: func() {}, conns: noConns, limit: most}
 	r.started()
 	const other = normalGarbage + 11
 	for range 2 {
@@ -164,6 +166,9 @@ func TestMemoryReclaimer_Collected(t *testing.T) {
 				t.Fatal("a collection has not changed how much garbage Go may keep")
 			}
 		}
+	}
+	if limit := debug.SetMemoryLimit(-1); limit != most {
+		t.Errorf("Go's memory is limited to %d bytes, want %d", limit, most)
 	}
 	r.end()
 	if r.collected() {

@@ -14,6 +14,7 @@ import (
 	"errors"
 	"fmt"
 	"log/slog"
+	"net"
 	"net/url"
 	"strings"
 	"time"
@@ -22,6 +23,7 @@ import (
 	"github.com/heldcall/heldcall/approvals"
 	"github.com/heldcall/heldcall/intercept"
 	"github.com/heldcall/heldcall/internal/mask"
+	"github.com/heldcall/heldcall/internal/memory"
 	"github.com/heldcall/heldcall/proxy/conversation"
 	"github.com/heldcall/heldcall/proxy/trace"
 	"github.com/heldcall/heldcall/proxy/turn"
@@ -38,31 +40,24 @@ type Options struct {
 	TrustHeaders     bool                // believe X-Heldcall-User, -Agent and -Tenant
 	Keepalive        time.Duration
 	Heartbeat        Heartbeat
-	MaxBody          int           // bytes of a request, and of the buffered part of an answer
-	Memory           int64         // bytes that the bodies of all requests may need together; 0: any number
-	MaxContinuations int           // how often one answer continues after a denial
-	MaxDenials       int           // denied calls of a run since the user wrote, after which no answer continues; 0: any number
-	MaxWait          time.Duration // longest hold, 0 for as long as policy allows
-	Park             bool          // answers are parked where no rule has it otherwise
-	ParkAfter        time.Duration // how long a parked answer waits before it ends
-	Routes           []string      // further path patterns that pass ungated
-	Hosts            []string      // names under which a Listen on loopback is reached besides localhost
-	Origins          []string      // of web pages that may use the proxy, scheme://host[:port]
-	ShutdownGrace    time.Duration // how long streams may end by themselves; 0: 3 s
-	AbortRest        time.Duration // how long after an abort the same conversation is not taken for a new one; 0: 1 min
+	MaxBody          int            // bytes of a request, and of the buffered part of an answer
+	Memory           *memory.Budget // of all requests, and of others; nil: any number of bytes
+	GoLimit          int64          // bytes of Go's memory, unless the environment sets them; 0: any number
+	MaxContinuations int            // how often one answer continues after a denial
+	MaxDenials       int            // denied calls of a run since the user wrote, after which no answer continues; 0: any number
+	MaxWait          time.Duration  // longest hold, 0 for as long as policy allows
+	Park             bool           // answers are parked where no rule has it otherwise
+	ParkAfter        time.Duration  // how long a parked answer waits before it ends
+	Routes           []string       // further path patterns that pass ungated
+	Hosts            []string       // names under which a Listen on loopback is reached besides localhost
+	Origins          []string       // of web pages that may use the proxy, scheme://host[:port]
+	StartPatience    time.Duration  // how long requests wait for [Proxy.Open]; 0: 15 s
+	ShutdownGrace    time.Duration  // how long streams may end by themselves; 0: 3 s
+	AbortRest        time.Duration  // how long after an abort the same conversation is not taken for a new one; 0: 1 min
 
 	Dialects []intercept.Dialect
-	Judge    func(client string) Judge // of the calls of a client by its KeySHA256, "" for a client that is not configured
-	Gate     Gate
-	Results  conversation.ReleasedCalls // whose results are recorded; nil: none are
-	Turns    Turns
-	// Keeper stores held turns. Nil: a held turn ends with its connection.
-	Keeper Keeper
-	// Secrets masks the secrets of agents. Nil: there are none.
-	Secrets Secrets
-	// Used is called with the ids of the grants that decided a call. It must not wait. It
-	// may be nil.
-	Used func(grants ...string)
+	Socket   net.Listener // that a supervisor has opened, in place of Listen, which then is its address; nil: none
+	Services
 
 	Tracing    Tracing
 	Log        *slog.Logger          // nil: discards
@@ -70,6 +65,21 @@ type Options struct {
 	// FreeMemory is called after the start and after a burst of holds. Nil: it collects garbage and
 	// returns free memory to the system.
 	FreeMemory func()
+}
+
+// Services are what a proxy needs of heldcall's state, to serve requests.
+type Services struct {
+	Judge   func(client string) Judge // of the calls of a client by its KeySHA256, "" for a client that is not configured
+	Gate    Gate
+	Results conversation.ReleasedCalls // whose results are recorded; nil: none are
+	Turns   Turns
+	// Keeper stores held turns. Nil: a held turn ends with its connection.
+	Keeper Keeper
+	// Secrets masks the secrets of agents. Nil: there are none.
+	Secrets Secrets
+	// Used is called with the ids of the grants that decided a call. It must not wait. It
+	// may be nil.
+	Used func(grants ...string)
 }
 
 // Upstream is one model API.
@@ -119,8 +129,8 @@ func (o *Options) validate() error {
 	if o.Keepalive <= 0 || o.MaxBody <= 0 || o.MaxContinuations < 0 || o.MaxDenials < 0 {
 		errs = append(errs, errors.New("keepalive and max_body must be positive, max_continuations and max_denials not negative"))
 	}
-	if o.Judge == nil || o.Gate == nil || o.Turns == nil || len(o.Dialects) == 0 {
-		errs = append(errs, errors.New("dialects, judge, gate and turns are needed"))
+	if len(o.Dialects) == 0 {
+		errs = append(errs, errors.New("dialects are needed"))
 	}
 	return errors.Join(errs...)
 }

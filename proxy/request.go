@@ -95,6 +95,7 @@ type agentRequest struct {
 	isHTTP11     bool
 	folded       bool // a header is folded over several lines
 	otherCharset bool // a Content-Type names a character set that is not like ASCII
+	decoded      bool // the body is without the codings of Content-Encoding
 
 	masker *mask.Masker // that masked the body; nil: there are no secrets
 }
@@ -135,6 +136,16 @@ func (r *agentRequest) readHeader(k, v []byte) {
 
 func (r *agentRequest) has(id headerID) bool    { return r.values[id] != nil }
 func (r *agentRequest) text(id headerID) string { return string(r.values[id]) }
+
+// contentEncodings are the values of all headers Content-Encoding, in their order.
+func (r *agentRequest) contentEncodings(h *fasthttp.RequestHeader) (values [][]byte) {
+	for k, v := range h.AllInOrder() {
+		if is(k, fasthttp.HeaderContentEncoding) {
+			values = append(values, v)
+		}
+	}
+	return values
+}
 
 // apiKey is the agent's key: a bearer token, else that of another header. It is nil if
 // the agent sent none.

@@ -13,6 +13,7 @@ import (
 
 	"github.com/heldcall/heldcall/approvals"
 	"github.com/heldcall/heldcall/intercept"
+	"github.com/heldcall/heldcall/internal/memory"
 	"github.com/heldcall/heldcall/proxy/agentconn"
 	"github.com/heldcall/heldcall/proxy/turn"
 	"github.com/heldcall/heldcall/proxy/upstream"
@@ -27,6 +28,7 @@ const (
 	idleTimeout    = 120 * time.Second        // between two requests
 	defaultGrace   = 3 * time.Second
 	forceCloseWait = 2 * time.Second
+	closeWait      = 5 * time.Second // longer than agents' connections linger
 )
 
 // defaultAbortRest is longer than clients wait before they repeat a failed request: at
@@ -47,21 +49,27 @@ type Proxy struct {
 	ln        *agentconn.Listener
 	served    chan error
 	reclaimer memoryReclaimer
-	memory    *agentconn.Budget
+	memory    *memory.Budget
+	service   service
 
 	base context.Context // ends every exchange
 	stop context.CancelCauseFunc
 }
 
-// New makes a proxy that is not listening yet.
+// New makes a proxy that is not listening yet. Without [Services], its requests wait for [Proxy.Provide] and
+// [Proxy.Open]; with them they are served at once.
 func New(o Options) (*Proxy, error) {
 	if err := o.validate(); err != nil {
 		return nil, fmt.Errorf("proxy: %w", err)
 	}
+	o.StartPatience = cmp.Or(o.StartPatience, defaultStartPatience)
 	o.ShutdownGrace = cmp.Or(o.ShutdownGrace, defaultGrace)
 	o.AbortRest = cmp.Or(o.AbortRest, defaultAbortRest)
 	if o.FreeMemory == nil {
 		o.FreeMemory = freeMemory
+	}
+	if o.Memory == nil {
+		o.Memory = memory.NewBudget(math.MaxInt64)
 	}
 	p := &Proxy{
 		options:   o,
@@ -69,8 +77,9 @@ func New(o Options) (*Proxy, error) {
 		log:       o.Log,
 		metrics:   newMetrics(o.Registerer),
 		served:    make(chan error, 1),
-		reclaimer: memoryReclaimer{free: o.FreeMemory},
-		memory:    agentconn.NewBudget(cmp.Or(o.Memory, math.MaxInt64)),
+		reclaimer: memoryReclaimer{free: o.FreeMemory, limit: o.GoLimit},
+		memory:    o.Memory,
+		service:   service{opened: make(chan struct{}), patience: o.StartPatience},
 	}
 	if p.log == nil {
 		p.log = slog.New(slog.DiscardHandler)
@@ -79,7 +88,6 @@ func New(o Options) (*Proxy, error) {
 	if p.web, err = newWebGuard(o.Listen, o.Hosts, o.Origins); err != nil {
 		return nil, fmt.Errorf("proxy: %w", err)
 	}
-	p.turns = p.newEngine()
 	var upstreams []*upstream.Client
 	for _, c := range o.Clients {
 		p.clients[strings.ToLower(c.KeySHA256)] = c.Principal
@@ -95,7 +103,30 @@ func New(o Options) (*Proxy, error) {
 	p.base, p.stop = context.WithCancelCause(context.Background())
 	p.server = p.newServer()
 	p.reclaimer.conns = func() int { return int(p.server.GetOpenConnectionsCount()) }
+	if o.Gate == nil {
+		return p, nil
+	}
+	if err := p.Provide(o.Services); err != nil {
+		return nil, err
+	}
+	close(p.service.opened)
 	return p, nil
+}
+
+// Provide gives the proxy what New had not, before Open. The canary can then be sent.
+func (p *Proxy) Provide(s Services) error {
+	if s.Judge == nil || s.Gate == nil || s.Turns == nil {
+		return errors.New("proxy: judge, gate and turns are needed")
+	}
+	p.options.Services = s
+	p.turns = p.newEngine()
+	return nil
+}
+
+// Open lets the requests in that wait for the start, and all others. Call it once, after Provide.
+func (p *Proxy) Open() {
+	close(p.service.opened)
+	p.reclaimer.started()
 }
 
 // newEngine makes the engine of the turns.
@@ -119,7 +150,7 @@ func (p *Proxy) newEngine() *turn.Engine {
 func (p *Proxy) newServer() *fasthttp.Server {
 	return &fasthttp.Server{
 		Handler:                       func(ctx *fasthttp.RequestCtx) { p.serve(newAgent(ctx)) },
-		HeaderReceived:                headerReceived,
+		HeaderReceived:                p.headerReceived,
 		ExpectHandler:                 func(ctx *fasthttp.RequestCtx) int { return p.admitBody(newAgent(ctx)) },
 		ErrorHandler:                  func(ctx *fasthttp.RequestCtx, err error) { p.refuseUnreadable(newAgent(ctx), err) },
 		NoDefaultServerHeader:         true,
@@ -147,16 +178,24 @@ func (q quietLogger) Printf(format string, args ...any) {
 	q.log.Debug("fasthttp", "message", fmt.Sprintf(format, args...))
 }
 
-// Start listens and serves until [Proxy.Shutdown].
-func (p *Proxy) Start(ctx context.Context) error {
-	ln, err := agentconn.Listen(ctx, p.options.Listen, p.memory)
-	if err != nil {
+// Start listens until [Proxy.Close].
+func (p *Proxy) Start(ctx context.Context) (err error) {
+	if p.ln, err = p.listen(ctx); err != nil {
 		return err
 	}
-	p.ln = ln
-	go func() { p.served <- p.server.Serve(ln) }()
-	p.reclaimer.started()
+	go func() { p.served <- p.server.Serve(p.ln) }()
+	if p.service.isOpen() {
+		p.reclaimer.started()
+	}
 	return nil
+}
+
+// listen opens the port, or takes that of [Options.Socket].
+func (p *Proxy) listen(ctx context.Context) (*agentconn.Listener, error) {
+	if p.options.Socket != nil {
+		return agentconn.Take(p.options.Socket, p.memory)
+	}
+	return agentconn.Listen(ctx, p.options.Listen, p.memory)
 }
 
 // ToolOffers returns how many requests on gated routes have asked for a new answer so
@@ -169,27 +208,52 @@ func (p *Proxy) Served() <-chan error { return p.served }
 // Addr is the address that agents connect to.
 func (p *Proxy) Addr() string { return p.ln.Addr().String() }
 
-// Shutdown stops accepting, ends every hold with an error for the agent (the requests
-// stay pending in the store), lets streams end for the grace period, and then closes all
-// connections.
+// Shutdown is Drain and Close.
 func (p *Proxy) Shutdown(ctx context.Context) error {
+	return errors.Join(p.Drain(ctx), p.Close(ctx))
+}
+
+// Drain ends every hold with an error for the agent (the requests stay pending in the store), lets streams
+// end for the grace period, and then ends all answers. The port stays open, so that clients which send
+// their requests again find one that answers: with 503 shutting_down. One of [Options.Socket] is left at
+// once to the process that takes it next; until then connections wait in it.
+func (p *Proxy) Drain(ctx context.Context) error {
+	done := p.service.stop()
 	p.turns.Drain()
 	p.reclaimer.end()
-	if p.ln != nil {
-		_ = p.ln.Close() // fasthttp does not, if Serve has only just begun
+	if p.options.Socket != nil && p.ln != nil {
+		_ = p.ln.Close()
 	}
 	grace, cancel := context.WithTimeout(ctx, p.options.ShutdownGrace)
 	defer cancel()
-	err := p.server.ShutdownWithContext(grace)
+	err := ended(grace, done)
 	p.stop(turn.ErrShuttingDown)
 	if err != nil {
 		force, cancel := context.WithTimeout(context.WithoutCancel(ctx), forceCloseWait)
 		defer cancel()
-		err = p.server.ShutdownWithContext(force)
+		err = ended(force, done)
 	}
 	for _, u := range p.router.upstreams {
 		u.Close()
 	}
+	if err != nil {
+		return fmt.Errorf("proxy: answers were cut at shutdown: %w", err)
+	}
+	return nil
+}
+
+// Close closes the port and all connections. Requests that still wait for the start are refused. Call it
+// once, at the very end.
+func (p *Proxy) Close(ctx context.Context) error {
+	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), closeWait)
+	defer cancel()
+	done := p.service.stop()
+	p.stop(errNotStarted)
+	_ = ended(ctx, done) // those that do not end are cut now
+	if p.ln != nil {
+		_ = p.ln.Close() // fasthttp does not, if Serve has only just begun
+	}
+	err := p.server.ShutdownWithContext(ctx)
 	if p.ln != nil {
 		p.ln.Stop()
 	}
@@ -207,7 +271,7 @@ func (p *Proxy) refuseUnreadable(a agent, err error) {
 	var network net.Error
 	switch {
 	case errors.Is(err, fasthttp.ErrBodyTooLarge):
-		e = &intercept.Error{Code: intercept.CodeRequestTooLarge, Reason: fmt.Sprintf("the request body is larger than proxy.max_body (%d bytes)", p.options.MaxBody)}
+		e = &intercept.Error{Code: intercept.CodeRequestTooLarge, Reason: fmt.Sprintf("the request body is larger than proxy.max_body (%d bytes), or in chunks than two thirds of the memory for requests", p.options.MaxBody)}
 	case errors.As(err, &small):
 		e.Reason = fmt.Sprintf("the request's head is larger than %d bytes", headerBuffer)
 	case errors.As(err, &e):

@@ -5,7 +5,7 @@ import (
 	"io"
 
 	"github.com/heldcall/heldcall/intercept"
-	"github.com/heldcall/heldcall/proxy/exchange"
+	"github.com/heldcall/heldcall/proxy/coding"
 	"github.com/heldcall/heldcall/proxy/trace"
 	"github.com/heldcall/heldcall/proxy/upstream"
 	"github.com/valyala/fasthttp"
@@ -17,9 +17,10 @@ const wholeUpTo = 64 << 10
 
 // passUngated sends a request of a route without calls on, and its answer back, untouched
 // both ways; but its errors do not show the key.
-func (x *agentExchange) passUngated(e intercept.Envelope, h *fasthttp.RequestHeader) *intercept.Error {
+func (x *agentExchange) passUngated(request *agentRequest, h *fasthttp.RequestHeader) *intercept.Error {
 	x.outcome = "ungated"
-	r, err := x.route.upstream.Do(x.agent.ctx, &upstream.Request{Header: h, Envelope: e, Trace: upstream.TraceContext(x.traceUngated(e))})
+	e := request.envelope(x.route.path)
+	r, err := x.route.upstream.Do(x.agent.ctx, &upstream.Request{Header: h, Envelope: e, Decoded: request.decoded, Trace: upstream.TraceContext(x.traceUngated(e))})
 	if err != nil {
 		return noAnswer(err)
 	}
@@ -88,11 +89,13 @@ func (x *agentExchange) passError() {
 	if len(redactor) == 0 {
 		return
 	}
-	if !exchange.IdentityEncoded(resp.Header.ContentEncoding()) {
-		if body, err = resp.BodyUncompressedWithLimit(limit); err != nil {
-			x.refuseUngated(intercept.NotUnderstood("it is an error (status %d) in a coding that heldcall cannot look into", resp.StatusCode()))
-			return
-		}
+	codings, err := coding.Parse(resp.Header.ContentEncoding())
+	if err == nil && len(codings) > 0 {
+		body, err = codings.Decode(body, x.codingLimits())
+	}
+	if err != nil {
+		x.refuseUngated(intercept.NotUnderstood("it is an error (status %d) in a coding that heldcall cannot look into", resp.StatusCode()))
+		return
 	}
 	if redactor.Contains(body) {
 		resp.Header.Del("Content-Encoding")

@@ -6,6 +6,7 @@ import (
 	"strings"
 
 	"github.com/heldcall/heldcall/intercept"
+	"github.com/heldcall/heldcall/proxy/coding"
 	"github.com/heldcall/heldcall/proxy/trace"
 	"github.com/heldcall/heldcall/proxy/turn"
 	"github.com/heldcall/heldcall/proxy/upstream"
@@ -17,6 +18,7 @@ import (
 type gatedUpstream struct {
 	client *upstream.Client
 	header *fasthttp.RequestHeader // of the agent
+	limits coding.Limits           // of answers that are compressed
 }
 
 func (u *gatedUpstream) Addr() string { return u.client.Addr }
@@ -25,7 +27,7 @@ func (u *gatedUpstream) ID() string {
 }
 func (u *gatedUpstream) Redact(p []byte) []byte { return u.client.Redactor.Redact(p) }
 func (u *gatedUpstream) Send(ctx context.Context, e intercept.Envelope, c trace.Context) (turn.Response, bool, *intercept.Error) {
-	r, err := u.client.Do(ctx, &upstream.Request{Header: u.header, Envelope: e, Gated: true, Trace: upstream.TraceContext(c)})
+	r, err := u.client.Do(ctx, &upstream.Request{Header: u.header, Envelope: e, Gated: true, Limits: u.limits, Trace: upstream.TraceContext(c)})
 	if err != nil {
 		return nil, !errors.Is(err, upstream.ErrNotSent), noAnswer(err)
 	}

@@ -21,12 +21,12 @@ type Changes struct {
 func NewChanges(log Stored) *Changes { return &Changes{log: log} }
 
 // Policies records the policy files in force that differ from those last recorded, by name and
-// SHA-256 in hex. The first call reads the log.
-func (c *Changes) Policies(ctx context.Context, inForce map[string]string) error {
+// SHA-256 in hex, and reports whether any does. The first call reads the log.
+func (c *Changes) Policies(ctx context.Context, inForce map[string]string) (changed bool, err error) {
 	if c.recorded == nil {
 		changes, err := c.log.Changes(ctx, approvals.EventPolicyChanged)
 		if err != nil {
-			return err
+			return false, err
 		}
 		recorded := map[string]string{}
 		for _, entry := range changes {
@@ -45,11 +45,11 @@ func (c *Changes) Policies(ctx context.Context, inForce map[string]string) error
 			continue
 		}
 		if err := c.record(ctx, approvals.Event{Type: approvals.EventPolicyChanged, Policy: &approvals.PolicyVersion{File: file, SHA256: sum}}); err != nil {
-			return err
+			return changed, err
 		}
-		c.recorded[file] = sum
+		c.recorded[file], changed = sum, true
 	}
-	return nil
+	return changed, nil
 }
 
 // Reviewers records the configured reviewers, and the settings that give rights to others, if

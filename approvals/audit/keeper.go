@@ -14,6 +14,7 @@ import (
 	"time"
 
 	"github.com/heldcall/heldcall/approvals"
+	"github.com/heldcall/heldcall/internal/privatefile"
 )
 
 const (
@@ -79,6 +80,9 @@ func OpenKeeper(o Options) (*Keeper, error) {
 	if o.Now == nil {
 		o.Now = time.Now
 	}
+	if err := o.protectKey(); err != nil {
+		return nil, err
+	}
 	key, err := CreateKey(o.Dir)
 	if err != nil {
 		return nil, err
@@ -105,6 +109,22 @@ func OpenKeeper(o Options) (*Keeper, error) {
 	}
 	k.last, k.kept = &found[0], Head{Seq: found[0].First, Hash: found[0].FirstHash}
 	return k, nil
+}
+
+// protectKey takes the rights of others to the key file away: a backup that was restored may
+// have lost its mode.
+func (o *Options) protectKey() error {
+	file := filepath.Join(o.Dir, keyFile)
+	err := privatefile.Check(file)
+	var exposed *privatefile.Error
+	if !errors.As(err, &exposed) {
+		return nil // CreateKey reports other errors
+	}
+	if err := os.Chmod(file, 0o600); err != nil {
+		return fmt.Errorf("protect the key of the audit log: %w", errors.Join(exposed, err))
+	}
+	o.Logger.Warn("others could use the key of the audit log, and sign with it; it is protected now", "file", file, "mode", fmt.Sprintf("%04o", exposed.Mode.Perm()))
+	return nil
 }
 
 // Verify verifies the log at the start: all entries after the last checkpoint, those before it

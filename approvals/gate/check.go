@@ -12,7 +12,7 @@ import (
 
 // checkDecision refuses a decision that is invalid for every request.
 func checkDecision(d *approvals.Decision) error {
-	if d.ReviewerID == "" || d.ReviewerID == approvals.ReviewerTimeout {
+	if d.ReviewerID == "" || approvals.Automatic(d.ReviewerID) {
 		return approvals.Invalid("reviewer_id", "%q cannot decide", d.ReviewerID)
 	}
 	if err := grants.CheckTerms(d); err != nil {

@@ -46,7 +46,7 @@ func (d *decider) decide(ctx context.Context, decision approvals.Decision) (appr
 		if !now.Before(r.ExpiresAt) {
 			return errOverdue
 		}
-		decision.DecidedAt, decision.GrantID = now, ""
+		decision.DecidedAt, decision.GrantID, decision.Rule = now, "", ""
 		if err := d.confirm(ctx, r, &decision); err != nil {
 			return err
 		}
@@ -132,18 +132,21 @@ func (d *decider) apply(ctx context.Context, r *approvals.Request, decision appr
 }
 
 // authorize returns an error unless a reviewer may take this decision on this request: by
-// their own groups or in the place of another reviewer. It sets the first reviewer in
+// their own groups or in the place of another reviewer. To them, a request of a tenant that is not theirs does not exist. It sets the first reviewer in
 // whose place they can decide, and the demands for which an approval counts.
 func (d *decider) authorize(r *approvals.Request, decision *approvals.Decision) error {
 	decision.OnBehalfOf, decision.OnBehalfUser, decision.OnBehalfGroups, decision.Fills = "", "", nil, nil
+	if !decision.Tenants.Has(r.Principal.Tenant) {
+		return approvals.ErrUnknownRequest
+	}
 	refused := permit(r, decision, decision.ReviewerGroups, d.noSelfApproval)
-	if refused == nil {
-		return nil
+	if refused == nil || decision.OwnRightsOnly {
+		return refused
 	}
 	first := refused
 	for _, name := range d.delegations.delegators(decision.ReviewerID) {
 		who, exists := d.delegations.profile(name)
-		if !exists || !approvals.MemberOf(who.Groups, r.Reviewers) {
+		if !exists || !who.Tenants.Has(r.Principal.Tenant) || !approvals.MemberOf(who.Groups, r.Reviewers) {
 			continue
 		}
 		decision.OnBehalfOf, decision.OnBehalfUser, decision.OnBehalfGroups = name, who.User, who.Groups

@@ -271,3 +271,26 @@ func TestSecondApprovalBesideADelegation(t *testing.T) {
 		t.Errorf("second approval of fay: %v", err)
 	}
 }
+
+// A decision of a channel whose users are not known, such as a link, has no rights that others have delegated.
+func TestOwnRightsOnly(t *testing.T) {
+	s := approvalstest.OpenStore()
+	g := approvalstest.RunGate(t, gate.Options{Store: s, Profile: func(name string) (approvals.ReviewerProfile, bool) {
+		groups := map[string][]string{"ann": {"ops"}, "bob": {"finance"}}[name]
+		return approvals.ReviewerProfile{Groups: groups, User: name}, groups != nil
+	}})
+	if _, err := g.Delegate(t.Context(), approvals.Delegation{From: "bob", To: "ann", Until: time.Now().Add(time.Hour), CreatedBy: "bob"}); err != nil {
+		t.Fatal(err)
+	}
+	asked := approvalstest.Request("x")
+	asked.Reviewers = []string{"finance"}
+	h := approvalstest.Open(t, g, asked)
+	d := approvals.Decision{RequestID: h.Requests()[0].ID, Action: approvals.ActionApprove, ReviewerID: "ann", ReviewerGroups: []string{"ops"}, OwnRightsOnly: true}
+	if _, err := g.Decide(t.Context(), d); !errors.As(err, new(*approvals.ForbiddenError)) {
+		t.Errorf("by a link: %v", err)
+	}
+	d.OwnRightsOnly = false
+	if r, err := g.Decide(t.Context(), d); err != nil || r.Decisions[0].OnBehalfOf != "bob" {
+		t.Errorf("by ann: %+v, %v", r, err)
+	}
+}

@@ -25,6 +25,9 @@ type delegations struct {
 	// profile returns the groups and the user of a reviewer: see [Options].
 	profile func(reviewer string) (approvals.ReviewerProfile, bool)
 
+	// maskWritten replaces secrets by their handles: see [Options].
+	maskWritten func(ctx context.Context, fields ...any) error
+
 	mu   sync.Mutex
 	byID map[string]approvals.Delegation
 }
@@ -33,6 +36,9 @@ type delegations struct {
 func (g *delegations) add(ctx context.Context, d approvals.Delegation) (approvals.Delegation, error) {
 	now := g.now().UTC()
 	if err := g.check(&d, now); err != nil {
+		return approvals.Delegation{}, err
+	}
+	if err := g.maskWritten(ctx, &d.Note); err != nil {
 		return approvals.Delegation{}, err
 	}
 	d.ID, d.CreatedAt, d.Until = g.ids.Next(now), now, d.Until.UTC()
@@ -94,7 +100,7 @@ func (g *delegations) record(ctx context.Context, typ approvals.EventType, d *ap
 	if d.Note != "" {
 		note += ": " + d.Note
 	}
-	return g.recorder.recordChange(ctx, approvals.Event{Type: typ, ReviewerID: by, OnBehalfOf: d.From, Note: note})
+	return g.recorder.recordChange(ctx, approvals.Event{Type: typ, ReviewerID: by, OnBehalfOf: d.From, Note: note, Delegation: d})
 }
 
 // apply stores the state of a delegation in memory, and removes those that have ended. A

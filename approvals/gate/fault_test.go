@@ -41,7 +41,7 @@ func TestPromise4_RecordedFirst_RequestBeforeItIsPublished(t *testing.T) {
 	}
 }
 
-// A hold ends after the decision is in the log: what is released then comes after it.
+// A hold ends after the decision is in the log: the release comes after it.
 func TestPromise4_RecordedFirst_DecisionBeforeTheHoldEnds(t *testing.T) {
 	t.Parallel()
 	s := approvalstest.OpenStore()

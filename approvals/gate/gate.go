@@ -30,12 +30,23 @@ type Options struct {
 	Now        func() time.Time      // nil: time.Now
 	Log        *slog.Logger          // nil: discards
 	Registerer prometheus.Registerer // nil: metrics are not exported
+	// HideTools leaves the names of tools out of metrics: some of those who read them see some tenants only.
+	HideTools bool
 	// CheckEdit judges edited arguments by policy. It returns the demands of the rules
 	// that ask about the edited call, and an [*approvals.InvalidError] if a rule denies
 	// it. Nil: edits are not judged.
 	CheckEdit func(r approvals.Request, args json.RawMessage) ([]approvals.Demand, error)
 	// Grants keeps remembered decisions. Nil: decisions cannot be remembered.
 	Grants *grants.Grants
+	// GrantsKept has the grants that come into force, after AllowedBy knows them. It is not closed. Nil: grants decide no
+	// requests that wait.
+	GrantsKept <-chan approvals.Grant
+	// AllowedBy reports whether the call of a request that waits would be allowed by a grant, if it came now.
+	AllowedBy func(ctx context.Context, r approvals.Request, grant string) bool
+	// PolicyChanged has a value when a policy has changed. It is not closed. Nil: policies decide no requests that wait.
+	PolicyChanged <-chan struct{}
+	// ByPolicy returns the decision of the policies in force on a request that waits; ok is false if they ask people.
+	ByPolicy func(ctx context.Context, r approvals.Request) (d approvals.Decision, ok bool)
 	// Idle is the silence of an agent after which its run ends. 0: [runs.DefaultIdle].
 	Idle time.Duration
 	// NoSelfApproval refuses approvals by the user for whom the agent acts. They may deny
@@ -44,11 +55,14 @@ type Options struct {
 	// Conceal replaces secrets by their handles in a valid decision before it is recorded, and
 	// settles their values after. Nil: questions for secrets cannot be answered.
 	Conceal func(context.Context, *approvals.Request, *approvals.Decision) (settle func(ctx context.Context, decided bool), err error)
+	// MaskWritten replaces secrets by their handles in what a person has written, before it is stored: in notes of
+	// delegations and payloads of signals. Each field is a pointer to a value of JSON. Nil: there are none.
+	MaskWritten func(ctx context.Context, fields ...any) error
 	// Prove returns the id of the passkey that has confirmed a decision, "" if it needs none. It
 	// fails with an [*approvals.InvalidError] for an approval that is not confirmed. Nil:
 	// approvals that need a passkey are refused.
 	Prove func(context.Context, *approvals.Request, *approvals.Decision) (passkey string, err error)
-	// Results records the results of released calls.
+	// Results records the results of released calls. Whether an approved call was released is recorded always.
 	Results bool
 	// Profile returns the groups and the user of a reviewer, for decisions in their place.
 	// Nil: no reviewer can delegate.
@@ -61,7 +75,7 @@ type Options struct {
 // deadlines, pauses and aborts runs, and writes the audit log. Any number of gates may
 // share one store. It is safe for concurrent use.
 type Gate struct {
-	// Results records what happens to released calls. It is nil without [Options.Results].
+	// Results records what becomes of approved calls: without [Options.Results] only whether they are released.
 	Results *Results
 
 	store       approvals.Store
@@ -75,6 +89,11 @@ type Gate struct {
 	turns       heldTurns
 	recorder    *recorder
 	metrics     *metrics
+	grants      *grants.Grants // nil: decisions are not remembered
+	grantsKept  <-chan approvals.Grant
+	allowedBy   func(ctx context.Context, r approvals.Request, grant string) bool
+	policies    <-chan struct{}
+	byPolicy    func(ctx context.Context, r approvals.Request) (approvals.Decision, bool)
 	ready       chan struct{}
 }
 
@@ -87,11 +106,15 @@ func New(o Options) *Gate {
 	if o.Profile == nil {
 		o.Profile = func(string) (approvals.ReviewerProfile, bool) { return approvals.ReviewerProfile{}, false }
 	}
-	g := &Gate{store: o.Store, log: cmp.Or(o.Log, slog.New(slog.DiscardHandler)), now: o.Now, turns: heldTurns{o.Turns}, ready: make(chan struct{})}
+	if o.MaskWritten == nil {
+		o.MaskWritten = func(context.Context, ...any) error { return nil }
+	}
+	g := &Gate{store: o.Store, log: cmp.Or(o.Log, slog.New(slog.DiscardHandler)), now: o.Now, turns: heldTurns{o.Turns}, grants: o.Grants, grantsKept: o.GrantsKept, allowedBy: o.AllowedBy, policies: o.PolicyChanged, byPolicy: o.ByPolicy, ready: make(chan struct{})}
 	ids := &approvals.IDSource{}
 	timers := newScheduler(o.Now)
 	pending := newPending(timers)
 	g.metrics = newMetrics(o.Registerer, func() (int, time.Duration) { return pending.count(o.Now()) })
+	g.metrics.tools.hidden = o.HideTools
 	g.recorder = &recorder{store: o.Store, now: o.Now, ids: ids, timers: timers}
 	g.transitions = &transitions{
 		store: o.Store, closing: newCloser(o.Store.CloseRequest, o.Now), now: o.Now, log: g.log, grants: o.Grants, timers: timers, pending: pending, metrics: g.metrics, turns: g.turns,
@@ -99,13 +122,13 @@ func New(o Options) *Gate {
 	}
 	g.runs = runs.New(runs.Options{
 		Store: o.Store.Runs(), Signals: o.Store.Signals(), Requests: o.Store, Record: g.recorder.recordChange, Ensure: o.Store.EnsureEvent,
-		Cancel: g.transitions.cancel, Idle: cmp.Or(o.Idle, runs.DefaultIdle), Now: o.Now, Log: g.log,
+		Cancel: g.transitions.cancel, Idle: cmp.Or(o.Idle, runs.DefaultIdle), Now: o.Now, Log: g.log, MaskWritten: o.MaskWritten,
 		Schedule: func(at time.Time, run string, work func(context.Context) error) {
 			timers.add(&timer{kind: timerWork, id: run, at: at, work: work})
 		},
 	})
 	g.delegations = &delegations{
-		store: o.Store.Delegations(), recorder: g.recorder, now: o.Now, ids: ids, profile: o.Profile, byID: map[string]approvals.Delegation{},
+		store: o.Store.Delegations(), recorder: g.recorder, now: o.Now, ids: ids, profile: o.Profile, maskWritten: o.MaskWritten, byID: map[string]approvals.Delegation{},
 	}
 	g.transitions.closing.unless(func(r endedRequest) bool {
 		return timers.working(r.ID) || g.transitions.isWriting(r.ID) || g.Results.isWriting(r.ID) || g.turns.stored(r.Turn) || g.runs.IsLatest(r.Run, r.ID)
@@ -121,9 +144,7 @@ func New(o Options) *Gate {
 		transitions: g.transitions, delegations: g.delegations, grants: o.Grants, checkEdit: o.CheckEdit,
 		noSelfApproval: o.NoSelfApproval, conceal: o.Conceal, prove: o.Prove, answering: semaphore.NewWeighted(1), now: o.Now, ids: ids,
 	}
-	if o.Results {
-		g.Results = newResults(o.Store, g.log, o.Now, func(request string) { timers.retry(timer{kind: timerRepair, id: request}) })
-	}
+	g.Results = newResults(o.Store, g.log, o.Now, o.Results, func(request string) { timers.retry(timer{kind: timerRepair, id: request}) })
 	return g
 }
 
@@ -152,6 +173,9 @@ func (g *Gate) Run(ctx context.Context) error {
 	group.Go(func() error { return g.store.Delegations().Watch(ctx, g.delegations.apply, loaded) })
 	group.Go(func() error { return g.transitions.timers.run(ctx, g.ready, g.fire) })
 	group.Go(func() error { return g.Results.run(ctx) })
+	group.Go(func() error { return g.settleEnded(ctx) })
+	group.Go(func() error { return g.decideByGrants(ctx, g.grantsKept) })
+	group.Go(func() error { return g.decideByPolicies(ctx, g.policies) })
 	group.Go(func() error { g.transitions.closing.run(ctx, g.ready); return nil })
 	if err := group.Wait(); err != nil && ctx.Err() == nil {
 		return fmt.Errorf("watch the store: %w", err)
@@ -252,11 +276,14 @@ func (g *Gate) Cancel(ctx context.Context, id, reason string) error {
 // if this reviewer may not decide; [approvals.ErrUnknownRequest]; [*approvals.InvalidError]; [approvals.ErrTooLarge]
 // for an edit or note that does not fit into a record; or [approvals.ErrStoreUnavailable] if the outcome is unknown.
 func (g *Gate) Decide(ctx context.Context, d approvals.Decision) (approvals.Request, error) {
+	if err := g.checkTenant(ctx, &d); err != nil {
+		return approvals.Request{}, err
+	}
 	defer g.transitions.closing.begin(approvals.Request{ID: d.RequestID})() // until what follows is recorded too
 	r, err := g.decider.decide(ctx, d)
-	g.turns.describe(&r)
+	g.describe(&r)
 	if decided := (*approvals.DecidedError)(nil); errors.As(err, &decided) {
-		g.turns.describe(&decided.Request)
+		g.describe(&decided.Request)
 	}
 	if err != nil {
 		return r, err
@@ -275,6 +302,19 @@ func (g *Gate) Decide(ctx context.Context, d approvals.Decision) (approvals.Requ
 	return r, err
 }
 
+// checkTenant returns [approvals.ErrUnknownRequest] if the request is of a tenant that the reviewer does not see: the
+// answer to a late decision has the request.
+func (g *Gate) checkTenant(ctx context.Context, d *approvals.Decision) error {
+	if !d.Tenants.Limited() {
+		return nil
+	}
+	s, err := g.store.GetRequest(ctx, d.RequestID)
+	if err == nil && !d.Tenants.Has(s.Request.Principal.Tenant) {
+		err = approvals.ErrUnknownRequest
+	}
+	return err
+}
+
 // CanApprove reports whether the reviewer of d may approve a pending request.
 func (g *Gate) CanApprove(r *approvals.Request, d approvals.Decision) bool {
 	d.Action = approvals.ActionApprove
@@ -285,7 +325,7 @@ func (g *Gate) CanApprove(r *approvals.Request, d approvals.Decision) bool {
 // [approvals.ErrStoreUnavailable].
 func (g *Gate) Request(ctx context.Context, id string) (approvals.Request, error) {
 	s, err := g.store.GetRequest(ctx, id)
-	g.turns.describe(&s.Request)
+	g.describe(&s.Request)
 	return s.Request, err
 }
 
@@ -297,7 +337,7 @@ func (g *Gate) Requests(ctx context.Context, f approvals.Filter) (approvals.Page
 	}
 	page, err := g.store.ListRequests(ctx, f)
 	for i := range page.Items {
-		g.turns.describe(&page.Items[i])
+		g.describe(&page.Items[i])
 	}
 	return page, err
 }
@@ -320,7 +360,11 @@ func (g *Gate) LastSeq(ctx context.Context) (uint64, error) { return g.store.Las
 
 // Signal is [runs.Runs.Signal].
 func (g *Gate) Signal(ctx context.Context, s approvals.Signal) (approvals.Steered, error) {
-	return g.runs.Signal(ctx, s)
+	steered, err := g.runs.Signal(ctx, s)
+	if err == nil && s.Action == approvals.SignalAbort && s.RunID != "" {
+		g.stopped(s.RunID)
+	}
+	return steered, err
 }
 
 // Signals returns the signals by principal.

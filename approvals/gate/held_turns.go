@@ -16,20 +16,22 @@ type heldTurns struct{ HeldTurns }
 
 // describe sets the agent's state of a request that is served.
 func (t heldTurns) describe(r *approvals.Request) {
-	if t.HeldTurns == nil {
-		return
-	}
-	if state, ok := t.AgentState(r.TurnID); ok {
+	if state, ok := t.state(r.TurnID); ok {
 		r.Agent = &state
 	}
 }
 
+// state returns the state of a turn; ok is false for one that is not stored.
+func (t heldTurns) state(turn string) (state approvals.AgentState, ok bool) {
+	if t.HeldTurns == nil {
+		return state, false
+	}
+	return t.AgentState(turn)
+}
+
 // stored reports whether a turn is stored.
 func (t heldTurns) stored(turn string) bool {
-	if t.HeldTurns == nil {
-		return false
-	}
-	_, ok := t.AgentState(turn)
+	_, ok := t.state(turn)
 	return ok
 }
 

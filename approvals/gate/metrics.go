@@ -76,7 +76,7 @@ func (m *metrics) held(r *approvals.Request) {
 	}
 	took := r.Details.EndedAt.Sub(r.CreatedAt).Seconds()
 	m.holds.WithLabelValues(string(r.Status)).Observe(took)
-	if d, ok := r.FinalDecision(); ok && d.ReviewerID != approvals.ReviewerTimeout {
+	if d, ok := r.FinalDecision(); ok && !approvals.Automatic(d.ReviewerID) {
 		m.answers.WithLabelValues(tool).Observe(took)
 	}
 }
@@ -112,14 +112,15 @@ var toolName = regexp.MustCompile(`^[A-Za-z0-9_.:/-]{1,64}$`)
 // their agent has described have their own. Names that a model invents create no series.
 // The zero value is ready to use.
 type toolLabels struct {
-	mu    sync.Mutex
-	known map[string]bool
+	hidden bool // no tool has its own
+	mu     sync.Mutex
+	known  map[string]bool
 }
 
 // of returns the label for the tool of a request.
 func (l *toolLabels) of(r *approvals.Request) string {
 	described := r.Tool.Description != "" || len(r.Tool.Parameters) > 0
-	if !described || !toolName.MatchString(r.ToolName) {
+	if l.hidden || !described || !toolName.MatchString(r.ToolName) {
 		return OtherTools
 	}
 	l.mu.Lock()

@@ -58,6 +58,22 @@ func TestMetricsOfDecisions(t *testing.T) {
 	}
 }
 
+// Metrics whose readers may see some tenants only have no names of tools.
+func TestMetricsWithoutTools(t *testing.T) {
+	t.Parallel()
+	registry := prometheus.NewRegistry()
+	g := approvalstest.RunGate(t, gate.Options{Store: approvalstest.OpenStore(), Registerer: registry, HideTools: true})
+	h := approvalstest.Open(t, g, approvalstest.Request("bash"))
+	if _, err := g.Decide(t.Context(), approvals.Decision{RequestID: h.Requests()[0].ID, Action: approvals.ActionApprove, ReviewerID: "bob", Channel: "rest"}); err != nil {
+		t.Fatal(err)
+	}
+	approvalstest.Await(t, h.Done(), "the hold")
+	want := map[string]float64{"heldcall_holds_total outcome=approved tool=other": 1, "heldcall_time_to_decision_seconds tool=other": 1}
+	if diff := cmp.Diff(want, counted(t, registry, "heldcall_holds_total", "heldcall_time_to_decision_seconds")); diff != "" {
+		t.Error(diff)
+	}
+}
+
 // Tool names that a model invents create few series.
 func TestToolsInMetricsAreFew(t *testing.T) {
 	t.Parallel()

@@ -30,16 +30,18 @@ const (
 	flushTime = 2 * time.Second
 )
 
-// Results records what happened to approved calls after their release: what they returned, as
-// the agent reports it to the model, and the model's next words. It is information: no answer waits for it, and what cannot be recorded is lost. The requests in the store
+// Results records what became of approved calls: that they were released or not (unsettled.go), and, unless that is
+// turned off, what they returned, as the agent reports it to the model, and the model's next words. It is information: no answer waits for it, and what cannot be recorded is lost. The requests in the store
 // have its state, so each replica knows the released calls of all, also after a restart.
 // It is safe for concurrent use. A nil *Results records nothing.
 type Results struct {
-	store  approvals.Store
-	log    *slog.Logger
-	now    func() time.Time
-	repair func(request string) // writes the events that are missing
-	writes chan *approvals.RequestResult
+	store     approvals.Store
+	log       *slog.Logger
+	now       func() time.Time
+	repair    func(request string) // writes the events that are missing
+	writes    chan *approvals.RequestResult
+	results   bool // also of what follows the release
+	unsettled unsettled
 
 	waiting atomic.Int64 // len(calls)
 	mu      sync.Mutex
@@ -67,10 +69,10 @@ type awaitedResult struct {
 }
 
 // newResults returns results that know no released call yet: see [Results.changed]. repair writes
-// the events of a request that are missing.
-func newResults(store approvals.Store, log *slog.Logger, now func() time.Time, repair func(request string)) *Results {
+// the events of a request that are missing. With results false, only releases are recorded.
+func newResults(store approvals.Store, log *slog.Logger, now func() time.Time, results bool, repair func(request string)) *Results {
 	return &Results{
-		store: store, log: log, now: now, repair: repair,
+		store: store, log: log, now: now, repair: repair, results: results, unsettled: unsettled{open: map[string]approval{}},
 		writes: make(chan *approvals.RequestResult, maxResultWrites),
 		calls:  map[releasedCall]awaitedResult{}, inside: map[conversation]int{}, writing: map[string]int{},
 	}
@@ -84,7 +86,9 @@ func (x *Results) Released(requests ...*approvals.Request) {
 	}
 	now := x.now().UTC()
 	for _, r := range requests {
-		x.await(r, now)
+		if x.results {
+			x.await(r, now)
+		}
 		result := approvals.CallResult{ReleasedAt: now}
 		if r.Details.Result != nil {
 			result.ToolCallID = r.Details.Result.ToolCallID
@@ -135,7 +139,11 @@ func (x *Results) enqueue(result *approvals.RequestResult) {
 
 // changed applies a state of a request that the store reports.
 func (x *Results) changed(r *approvals.Request) {
-	if x == nil || r.Details.Result == nil {
+	if x == nil {
+		return
+	}
+	x.unsettled.changed(r)
+	if r.Details.Result == nil || !x.results {
 		return
 	}
 	if r.Details.Result.ReceivedAt == nil {
@@ -145,10 +153,15 @@ func (x *Results) changed(r *approvals.Request) {
 	}
 }
 
-// awaits returns a function that reports whether the result of a request is awaited, nil if it
+// awaits returns a function that reports whether it is awaited what becomes of the approved call of a request, nil if it
 // is not.
 func (x *Results) awaits(r *approvals.Request) (waiting func() bool) {
-	if x == nil || r.Details.Result == nil || r.Details.Result.ReceivedAt != nil {
+	switch {
+	case x == nil:
+		return nil
+	case r.Unsettled():
+		return func() bool { return x.unsettled.has(r.ID) }
+	case !x.results || r.Details.Result == nil || r.Details.Result.ReceivedAt != nil:
 		return nil
 	}
 	call, id := callOf(r), r.ID
@@ -279,8 +292,8 @@ func (x *Results) update(ctx context.Context, result *approvals.RequestResult) e
 			return err
 		}
 		r := s.Request
-		if !addResult(&r, result) {
-			return nil
+		if changed, err := x.add(ctx, &r, result); err != nil || !changed {
+			return err
 		}
 		_, err = x.store.UpdateRequest(ctx, r, s.Revision)
 		if errors.Is(err, approvals.ErrConflict) {
@@ -301,16 +314,28 @@ func (x *Results) update(ctx context.Context, result *approvals.RequestResult) e
 	}
 }
 
-// addResult adds a result to its request, unless it has one.
-func addResult(r *approvals.Request, c *approvals.RequestResult) bool {
+// add adds what became of a call to its request, unless the request has it already. A release counts more than a
+// report that there was none: an agent may come back for its answer.
+func (x *Results) add(ctx context.Context, r *approvals.Request, c *approvals.RequestResult) (changed bool, err error) {
+	if r.Status != approvals.StatusApproved {
+		return false, nil
+	}
+	if c.NotReleased != "" {
+		return x.addNotReleased(ctx, r, c.NotReleased)
+	}
+	if r.Unsettled() || r.NotRun() != "" {
+		released := c.Result.ReleasedAt
+		r.Outcome = &approvals.ApprovalOutcome{State: approvals.ApprovalReleased, At: &released}
+		changed = true
+	}
 	recorded := r.Details.Result
-	if r.Status != approvals.StatusApproved || (recorded != nil && (recorded.ReceivedAt != nil || c.Result.ReceivedAt == nil)) {
-		return false
+	if !x.results || (recorded != nil && (recorded.ReceivedAt != nil || c.Result.ReceivedAt == nil)) {
+		return changed, nil
 	}
 	result := c.Result
 	if recorded != nil {
 		result.ReleasedAt, result.ToolCallID = recorded.ReleasedAt, recorded.ToolCallID
 	}
 	r.Details.Result = &result
-	return true
+	return true, nil
 }

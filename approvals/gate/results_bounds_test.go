@@ -12,7 +12,7 @@ import (
 // Calls and writes in memory are bounded in number and time, and no caller waits for room.
 func TestResultsAreBounded(t *testing.T) {
 	now := time.Date(2026, 1, 2, 3, 4, 5, 0, time.UTC)
-	x := newResults(nil, slog.New(slog.DiscardHandler), func() time.Time { return now }, nil)
+	x := newResults(nil, slog.New(slog.DiscardHandler), func() time.Time { return now }, true, nil)
 	release := func(call string) *approvals.Request {
 		r := &approvals.Request{ID: "request of " + call, SessionID: "s", ToolCallID: call}
 		x.Released(r)
@@ -62,7 +62,7 @@ func TestACallThatIsJustTooOld(t *testing.T) {
 	x := newResults(nil, slog.New(slog.DiscardHandler), func() time.Time {
 		now = now.Add(1)
 		return now.Add(-1)
-	}, nil)
+	}, true, nil)
 	x.changed(&approvals.Request{ID: "r", ToolCallID: "c", Details: approvals.Details{Result: &approvals.CallResult{ReleasedAt: released}}})
 	if len(x.order) != 1 {
 		t.Errorf("%d calls are in order", len(x.order))

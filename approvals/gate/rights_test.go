@@ -107,3 +107,31 @@ func TestPromise5_DecidedOnce_QuorumCountsPeople(t *testing.T) {
 	}
 	approvalstest.Await(t, h.Done(), "the hold")
 }
+
+// To a reviewer of other tenants a request does not exist, before and after its decision.
+func TestDecisionsOfOtherTenants(t *testing.T) {
+	t.Parallel()
+	g := approvalstest.RunGate(t, gate.Options{Store: approvalstest.OpenStore()})
+	r := approvalstest.Open(t, g, approvalstest.Request("bash")).Requests()[0]
+	decide := func(tenants ...string) error {
+		_, err := g.Decide(t.Context(), approvals.Decision{RequestID: r.ID, Action: approvals.ActionApprove, ReviewerID: "bob", Tenants: tenants})
+		return err
+	}
+	for _, tenants := range []approvals.TenantScope{{"globex"}, {"acm", "acme "}, {"*"}, {""}} {
+		if err := decide(tenants...); !errors.Is(err, approvals.ErrUnknownRequest) {
+			t.Errorf("%q decide: %v", tenants, err)
+		}
+		if g.CanApprove(&r, approvals.Decision{ReviewerID: "bob", Tenants: tenants}) {
+			t.Errorf("%q can approve", tenants)
+		}
+	}
+	if !g.CanApprove(&r, approvals.Decision{ReviewerID: "bob", Tenants: approvals.TenantScope{"globex", "acme"}}) {
+		t.Error("a reviewer of its tenant cannot approve")
+	}
+	if err := decide("globex", "acme"); err != nil {
+		t.Fatal(err)
+	}
+	if err := decide("globex"); !errors.Is(err, approvals.ErrUnknownRequest) {
+		t.Errorf("a late decision: %v", err)
+	}
+}

@@ -39,6 +39,9 @@ type Options struct {
 	// concurrently and must not block. Nil: not called.
 	Kept    func(approvals.Grant)
 	Dropped func(id string)
+	// MaskWritten replaces secrets by their handles in what a person has written, before it is stored. Each field is a
+	// pointer to a value of JSON. Nil: there are none.
+	MaskWritten func(ctx context.Context, fields ...any) error
 	// NoSelfApproval refuses grants of reviewers for agents that act for them: see
 	// gate.Options. Principals are those of the configuration; a grant for a tenant covers
 	// them. Profile returns the groups and the user of a reviewer; nil: none is known.
@@ -60,12 +63,16 @@ type Grants struct {
 	ids     approvals.IDSource
 	ready   chan struct{}
 	rights  rights
+	// maskWritten is [Options.MaskWritten].
+	maskWritten func(ctx context.Context, fields ...any) error
 
 	mu      sync.Mutex
 	byID    map[string]storedGrant
 	ordered []string             // ids, ascending: in the order of creation
 	removed map[string]time.Time // when each was removed, for keepRemoved
 	used    map[string]use       // not yet written
+	// unfinished writes the records of grants whose events are in the log, and whose writes failed.
+	unfinished map[string]func(context.Context) error
 }
 
 // storedGrant is a grant at a revision of the store.
@@ -78,14 +85,17 @@ type storedGrant struct {
 func New(o Options) *Grants {
 	gs := &Grants{
 		store: o.Store, judge: o.Judge, now: o.Now, log: o.Log, kept: o.Kept, dropped: o.Dropped,
-		rights: rights{o.NoSelfApproval, o.Principals, o.Profile},
-		ready:  make(chan struct{}), byID: map[string]storedGrant{}, removed: map[string]time.Time{}, used: map[string]use{},
+		rights:      rights{o.NoSelfApproval, o.Principals, o.Profile},
+		maskWritten: o.MaskWritten, ready: make(chan struct{}), byID: map[string]storedGrant{}, removed: map[string]time.Time{}, used: map[string]use{}, unfinished: map[string]func(context.Context) error{},
 	}
 	if gs.now == nil {
 		gs.now = time.Now
 	}
 	if gs.log == nil {
 		gs.log = slog.New(slog.DiscardHandler)
+	}
+	if gs.maskWritten == nil {
+		gs.maskWritten = func(context.Context, ...any) error { return nil }
 	}
 	if gs.kept == nil {
 		gs.kept = func(approvals.Grant) {}

@@ -14,7 +14,7 @@ const (
 	previewItems = 100
 )
 
-// Preview returns the recently recorded calls that a grant would have decided. It writes
+// Preview returns the recently recorded calls that a grant would have decided, of those of its tenant. It writes
 // nothing and evaluates no rules: rules that deny or ask still override a grant that
 // allows.
 func (gs *Grants) Preview(ctx context.Context, g approvals.Grant) (approvals.GrantPreview, error) {
@@ -27,7 +27,7 @@ func (gs *Grants) Preview(ctx context.Context, g approvals.Grant) (approvals.Gra
 		if err != nil {
 			return approvals.GrantPreview{}, approvals.Unavailable("read the recorded calls", err)
 		}
-		if then := thenOf(&e); then != "" {
+		if then := thenOf(&e); then != "" && e.Principal.Tenant == g.Principal.Tenant {
 			look(&p, &e, then, covers)
 		}
 	}

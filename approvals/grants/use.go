@@ -67,6 +67,7 @@ func (gs *Grants) runUses(ctx context.Context) error {
 			gs.writeUses(last)
 			return nil
 		case <-tick.C:
+			gs.finishAll(ctx)
 			gs.writeUses(ctx)
 			gs.sweep(ctx)
 		}

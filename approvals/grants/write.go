@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"maps"
 	"slices"
 	"time"
 
@@ -20,7 +21,7 @@ import (
 // [approvals.ErrTooLarge] or [approvals.ErrStoreUnavailable]; after the last it is unknown
 // whether the grant is in force.
 func (gs *Grants) Add(ctx context.Context, g approvals.Grant) (approvals.Grant, error) {
-	if g.GrantedBy == "" || g.GrantedBy == approvals.ReviewerTimeout {
+	if g.GrantedBy == "" || approvals.Automatic(g.GrantedBy) {
 		return approvals.Grant{}, approvals.Invalid("granted_by", "%q cannot grant", g.GrantedBy)
 	}
 	g.RequestID, g.OnBehalfOf, g.Groups = "", "", nil
@@ -29,6 +30,9 @@ func (gs *Grants) Add(ctx context.Context, g approvals.Grant) (approvals.Grant, 
 		return approvals.Grant{}, err
 	}
 	if err := gs.rights.check(&g, approvals.Decision{ReviewerID: g.GrantedBy, ReviewerUser: g.GranterUser}); err != nil {
+		return approvals.Grant{}, err
+	}
+	if err := gs.maskWritten(ctx, &g.Note, &g.Patterns); err != nil {
 		return approvals.Grant{}, err
 	}
 	g.GranterUser = ""
@@ -64,15 +68,43 @@ func (gs *Grants) Write(ctx context.Context, g approvals.Grant) error {
 	if err := gs.store.EnsureEvent(ctx, grantEvent(g.BeginEvent(), g, g.GrantedBy, g.Channel, g.CreatedAt)); err != nil {
 		return approvals.Unavailable("record the event of grant "+g.ID, err)
 	}
-	revision, err := gs.store.PutGrant(ctx, g, 0)
-	switch {
-	case errors.Is(err, approvals.ErrConflict):
+	return gs.finish(ctx, g.ID, func(ctx context.Context) error {
+		revision, err := gs.store.PutGrant(ctx, g, 0)
+		switch {
+		case errors.Is(err, approvals.ErrConflict):
+			return nil
+		case err != nil:
+			return approvals.Unavailable("record grant "+g.ID, err)
+		}
+		gs.apply(g, revision)
 		return nil
-	case err != nil:
-		return approvals.Unavailable("record grant "+g.ID, err)
+	})
+}
+
+// finish writes the record of a grant as its event in the log says. If that fails, [Grants.Run] tries again
+// until it succeeds: the state must be as the log says.
+func (gs *Grants) finish(ctx context.Context, id string, write func(context.Context) error) error {
+	err := write(ctx)
+	gs.mu.Lock()
+	defer gs.mu.Unlock()
+	if errors.Is(err, approvals.ErrStoreUnavailable) {
+		gs.unfinished[id] = write
+	} else {
+		delete(gs.unfinished, id)
 	}
-	gs.apply(g, revision)
-	return nil
+	return err
+}
+
+// finishAll writes the records that could not be written before.
+func (gs *Grants) finishAll(ctx context.Context) {
+	gs.mu.Lock()
+	unfinished := maps.Clone(gs.unfinished)
+	gs.mu.Unlock()
+	for id, write := range unfinished {
+		if err := gs.finish(ctx, id, write); err != nil {
+			gs.log.Warn("failed to write a grant as the audit log has it; trying again", "grant", id, "error", err)
+		}
+	}
 }
 
 // Revoke deletes a grant on every replica and returns its last state. It fails with
@@ -95,10 +127,16 @@ func (gs *Grants) Revoke(ctx context.Context, id, reviewer, channel string) (app
 	if err := gs.store.EnsureEvent(ctx, grantEvent(g.EndEvent(), g, reviewer, channel, gs.now().UTC())); err != nil {
 		return approvals.Grant{}, approvals.Unavailable("record that grant "+id+" is revoked", err)
 	}
-	if err := gs.store.DeleteGrant(ctx, id); err != nil {
-		return approvals.Grant{}, approvals.Unavailable("revoke grant "+id, err)
+	err = gs.finish(ctx, id, func(ctx context.Context) error {
+		if err := gs.store.DeleteGrant(ctx, id); err != nil {
+			return approvals.Unavailable("revoke grant "+id, err)
+		}
+		gs.remove(id)
+		return nil
+	})
+	if err != nil {
+		return approvals.Grant{}, err
 	}
-	gs.remove(id)
 	return g, nil
 }
 

@@ -107,11 +107,14 @@ func (a *Attachment) Opened(requests []approvals.Request) {
 }
 
 // Confirm reads from the store whether the turn still belongs to this attachment: a process
-// that was cut off from the store may have lost it without notice.
+// that was cut off from the store may have lost it to another one without notice.
 func (a *Attachment) Confirm(ctx context.Context) error {
 	k := a.keeper
 	if _, ok := k.index.holds(a); !ok {
 		return a.errTaken()
+	}
+	if k.leases == nil { // there is no other process
+		return nil
 	}
 	state, revision, err := k.store.GetState(ctx, a.turn)
 	if errors.Is(err, approvals.ErrUnknownTurn) {

@@ -378,20 +378,25 @@ func (x *index) count() map[approvals.AttachState]int {
 	return n
 }
 
-// all returns all turns, and removes those that ended before a time.
-func (x *index) all(before time.Time) (ids []string) {
+// due returns the turns with a next step, and removes those that ended longer ago than the orphan TTL.
+func (x *index) due(now time.Time, orphanTTL time.Duration) (ids []string) {
 	x.mu.Lock()
 	defer x.mu.Unlock()
+	add := func(id string) {
+		if x.lookLocked(id, now, orphanTTL).step() != stepNone {
+			ids = append(ids, id)
+		}
+	}
 	for id, t := range x.turns {
-		if _, has := x.states[id]; t.ended && !has && t.at.Before(before) {
+		if _, has := x.states[id]; t.ended && !has && t.at.Before(now.Add(-orphanTTL)) {
 			x.forgetLocked(t)
 			continue
 		}
-		ids = append(ids, id)
+		add(id)
 	}
 	for id := range x.states {
 		if x.turns[id] == nil {
-			ids = append(ids, id)
+			add(id)
 		}
 	}
 	return ids

@@ -87,8 +87,9 @@ func TestAgentLeavesAtOnce(t *testing.T) {
 // lateGate is a gate that has not told the keeper of any request.
 type lateGate struct{}
 
-func (lateGate) Ready() <-chan struct{}                       { return nil }
-func (lateGate) Cancel(context.Context, string, string) error { return nil }
+func (lateGate) Ready() <-chan struct{}                            { return nil }
+func (lateGate) Cancel(context.Context, string, string) error      { return nil }
+func (lateGate) NotReleased(context.Context, string, string) error { return nil }
 
 // The connection that had a turn loses it to a later claim.
 func TestAClaimTakesOver(t *testing.T) {

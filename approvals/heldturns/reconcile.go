@@ -14,7 +14,7 @@ import (
 const (
 	// workers is the number of turns that the work in the background changes at a time.
 	workers = 8
-	// lookInterval is the time between two looks at all turns.
+	// lookInterval is the time between two looks at all turns for those that are due.
 	lookInterval = time.Second
 	// sweepInterval is the time between two searches for snapshots that belong to no turn.
 	sweepInterval = time.Hour
@@ -47,8 +47,7 @@ func (x *index) next(id string, now time.Time, orphanTTL time.Duration) (s step,
 	x.mu.Lock()
 	defer x.mu.Unlock()
 	held, recorded := x.turns[id], x.states[id]
-	look := look{x.processes, x.requests, held, recorded, now, orphanTTL}
-	s = look.step()
+	s = x.lookLocked(id, now, orphanTTL).step()
 	if held == nil || s == stepNone {
 		return s, t, recorded, func() {}
 	}
@@ -58,6 +57,10 @@ func (x *index) next(id string, now time.Time, orphanTTL time.Duration) (s step,
 		defer x.mu.Unlock()
 		held.busy--
 	}
+}
+
+func (x *index) lookLocked(id string, now time.Time, orphanTTL time.Duration) *look {
+	return &look{x.processes, x.requests, x.turns[id], x.states[id], now, orphanTTL}
 }
 
 // look is what a step depends on.
@@ -164,7 +167,7 @@ func (r *reconciler) work(ctx context.Context) error {
 	defer look.Stop()
 	defer sweep.Stop()
 	r.sweep(ctx)
-	ids := r.k.index.all(r.k.now().Add(-r.k.orphanTTL))
+	ids := r.k.index.due(r.k.now(), r.k.orphanTTL)
 	for {
 		for _, id := range ids {
 			group.Go(func() error { r.reconcile(ctx, id); return nil })
@@ -176,7 +179,7 @@ func (r *reconciler) work(ctx context.Context) error {
 		case <-r.k.index.touched.wake:
 			ids = r.k.index.touched.take()
 		case <-look.C:
-			ids = r.k.index.all(r.k.now().Add(-r.k.orphanTTL))
+			ids = r.k.index.due(r.k.now(), r.k.orphanTTL)
 		case <-sweep.C:
 			r.sweep(ctx)
 		}
@@ -232,7 +235,11 @@ func (r *reconciler) do(ctx context.Context, s step, t heldTurn, state stateReco
 	case stepReady:
 		return r.k.ensure(ctx, state, r.k.requests.readyEvents(state.State), true)
 	case stepOrphan:
-		err := r.k.end(ctx, id, approvals.CancelAgentGone, state.revision)
+		reason := approvals.CancelAgentGone
+		if state.State.State == approvals.AgentParked { // its approvals stay valid
+			reason = ""
+		}
+		err := r.k.end(ctx, id, reason, state.revision)
 		if err == nil {
 			r.k.metrics.orphans.Inc()
 		}
@@ -265,7 +272,8 @@ func (r *reconciler) put(ctx context.Context, state State, revision uint64) erro
 	return err
 }
 
-// finish cancels the pending requests of a turn that is ending, but those for which another turn waits, and removes it.
+// finish cancels the pending requests of a turn that is ending, but those for which another turn waits, records that
+// its approved calls are not released, and removes it. There is no reason if its agent was answered.
 func (r *reconciler) finish(ctx context.Context, id, reason string) error {
 	pending, final := r.k.requests.of(id)
 	for _, request := range pending {
@@ -278,6 +286,11 @@ func (r *reconciler) finish(ctx context.Context, id, reason string) error {
 		}
 	}
 	if len(final) > 0 && reason != "" {
+		for _, request := range final {
+			if err := r.gate.NotReleased(ctx, request, approvals.NotReleasedBecause(reason)); err != nil && !errors.Is(err, approvals.ErrUnknownRequest) {
+				return err
+			}
+		}
 		r.k.log.Warn("ended a held turn whose agent has not come back for what was decided", "turn", id, "reason", reason)
 		r.k.metrics.unused.Inc()
 	}

@@ -107,6 +107,8 @@ type Leases interface {
 // Gate has the requests of the turns. [gate.Gate] implements it.
 type Gate interface {
 	Cancel(ctx context.Context, requestID, reason string) error
+	// NotReleased records that the agent does not get the call of a request, if that was approved and not released.
+	NotReleased(ctx context.Context, requestID, reason string) error
 	// Ready is closed when the keeper has been called with all recorded requests.
 	Ready() <-chan struct{}
 }

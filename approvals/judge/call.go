@@ -41,6 +41,7 @@ func (o *Origin) call(c intercept.Call) policy.Call {
 	call := policy.Call{
 		Tool: c.Name, Arguments: c.Arguments, FreeText: c.FreeText, Fixed: c.ReadOnly, Ambiguous: c.Ambiguous, Secrets: o.secrets,
 		Principal: o.Principal, Session: o.Session, Run: o.Run, Tainted: o.Tainted, Turn: o.Turn, Model: o.Model, Dialect: o.Dialect, Now: o.At,
+		Subagent: c.Subagent,
 	}
 	call.Offered = o.offered
 	if o.Offer != nil && c.Hosted == "" {
@@ -131,6 +132,7 @@ func requested(r *approvals.Request) (from Origin, c intercept.Call) {
 	from.offered = r.Tool.Description != "" || len(r.Tool.Parameters) > 0
 	c = intercept.Call{
 		Name: r.ToolName, Arguments: r.Details.RawArguments, FreeText: r.Details.FreeText, ReadOnly: r.Details.Fixed, Ambiguous: r.Details.Doubts,
+		Subagent: r.Details.Subagent,
 	}
 	if c.Arguments == "" {
 		c.Arguments = ArgumentsText(r.Arguments)
@@ -168,7 +170,7 @@ func Recorded(e *approvals.Event) (from Origin, c intercept.Call, then policy.Ac
 	from = Origin{
 		Principal: e.Principal, Session: e.SessionID, Run: e.RunID, Tainted: e.Tainted, Turn: e.TurnID, Model: e.Model, Dialect: e.Dialect, At: e.Time,
 	}
-	c = intercept.Call{Name: e.ToolName, Arguments: ArgumentsText(e.Before), FreeText: e.FreeText, Ambiguous: e.Doubts}
+	c = intercept.Call{Name: e.ToolName, Arguments: ArgumentsText(e.Before), FreeText: e.FreeText, Ambiguous: e.Doubts, Subagent: e.Subagent}
 	from.secrets = policy.SecretNames(c.Arguments, c.FreeText)
 	return from, c, then, true
 }

@@ -1,10 +1,13 @@
 package judge
 
 import (
+	"context"
 	"slices"
 
 	"github.com/heldcall/heldcall/approvals"
 	"github.com/heldcall/heldcall/approvals/policy"
+	"github.com/heldcall/heldcall/intercept"
+	"github.com/heldcall/heldcall/intercept/wrapped"
 )
 
 // KeepGrant puts a grant in force, at the earliest when [Judge.LoadGrants] is called.
@@ -168,4 +171,65 @@ func (j *Judge) GrantCovers(g approvals.Grant) func(approvals.Event) bool {
 func (j *Judge) GrantIsFor(g approvals.Grant, tool string) bool {
 	compiled, err := policy.CompileGrant(g)
 	return err == nil && compiled.IsFor(tool)
+}
+
+// AllowedBy reports whether the call of a request that waits would be allowed if it came now, and a grant is a reason. Each
+// policy that may judge the call must allow it. A call that wraps others is left to people: the request does not have the
+// tools that were offered.
+func (j *Judge) AllowedBy(ctx context.Context, r approvals.Request, grant string) bool {
+	verdicts := j.again(ctx, &r)
+	for _, v := range verdicts {
+		if v.Action != policy.Allow || !slices.Contains(v.Grants, grant) {
+			return false
+		}
+	}
+	return len(verdicts) > 0
+}
+
+// ByPolicy returns the decision of the policies in force on a request that waits, as if its call came now; ok is false if
+// they ask people. A policy in the workspace of its agent only denies.
+func (j *Judge) ByPolicy(ctx context.Context, r approvals.Request) (d approvals.Decision, ok bool) {
+	verdicts := j.again(ctx, &r)
+	if r.Kind != approvals.KindPermission || len(verdicts) == 0 {
+		return d, false
+	}
+	first := verdicts[0]
+	if slices.ContainsFunc(verdicts, func(v policy.Verdict) bool { return v.Action != first.Action }) {
+		return d, false
+	}
+	d = approvals.Decision{RequestID: r.ID, ReviewerID: approvals.ReviewerPolicy, Rule: first.Rule, Note: first.Reason}
+	switch first.Action {
+	case policy.Deny:
+		d.Action = approvals.ActionDeny
+		return d, true
+	case policy.Allow:
+		d.Action = approvals.ActionApprove
+		return d, r.RulesApprove() && !j.inWorkspace(r.Details.Policy)
+	}
+	return d, false
+}
+
+// inWorkspace reports whether a policy, or any if name is "", is in the workspace of its agent.
+func (j *Judge) inWorkspace(name string) bool {
+	return slices.ContainsFunc(j.Sources(), func(s *Source) bool { return (name == "" || s.name == name) && s.inOwnWorkspace() })
+}
+
+// again judges the call of a request that waits as if it came now, by each policy that may judge it. It returns nothing for
+// a call that wraps others, or that rewrite rules would change now.
+func (j *Judge) again(ctx context.Context, r *approvals.Request) (verdicts []policy.Verdict) {
+	from, c := requested(r)
+	from.At = j.now()
+	if reading := wrapped.Read(c, nil); reading.Kind != wrapped.None {
+		return nil
+	}
+	for _, p := range j.ofRequest(r) {
+		rules := Rules{policy: p.With(j.grants.current()), counter: j.counter, secrets: j.secrets}
+		v, charge, err := rules.Count(ctx, rules.Verdict(from, c))
+		charge.Return() // it was charged when it came
+		if err != nil || (v.Arguments != "" && !SameArguments(r.Arguments, intercept.Call{Arguments: v.Arguments})) {
+			return nil
+		}
+		verdicts = append(verdicts, v)
+	}
+	return verdicts
 }

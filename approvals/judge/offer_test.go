@@ -102,27 +102,24 @@ func TestWrappersAsOffered(t *testing.T) {
 		if v := c.Verdict(from, tt.call); v.Action != tt.want {
 			t.Errorf("%s: %s by %s (%s), flags %q; want %s", name, v.Action, v.Rule, v.Reason, v.Flags, tt.want)
 		}
-		if _, ok := c.AllowsByName(from, intercept.Call{Name: tt.call.Name, FreeText: tt.call.FreeText}); ok && tt.want != policy.Allow {
-			t.Errorf("%s: it passes as it streams", name)
-		}
 	}
 }
 
-// TestAllowsByNameAsOffered: only a tool that the request offers by this name passes as it streams.
-func TestAllowsByNameAsOffered(t *testing.T) {
+// TestAllowsAnyAsOffered: only a tool that the request offers by this name is allowed whatever its arguments.
+func TestAllowsAnyAsOffered(t *testing.T) {
+	const doubtful = `{"command":"ls","n":9e-99}`
 	c := newRules(t, "default: ask\nrules:\n  - allow: [read, Read, Bash, bash, 'mcp__*']\n  - deny: ['Bash(rm *)']\n")
 	for name, want := range map[string]bool{"read": true, "Read": false, "Bash": false, "bash": true, "functions.read": false, "mcp__github__x": false} {
-		got := false
-		_, got = c.AllowsByName(judge.Origin{Offer: offering(t, bashTool+`,{"type":"function","name":"read"}`, "")}, intercept.Call{Name: name})
-		if got != want {
-			t.Errorf("%s: %t", name, got)
+		from := judge.Origin{Offer: offering(t, bashTool+`,{"type":"function","name":"read"}`, "")}
+		if v := c.Verdict(from, intercept.Call{Name: name, Arguments: doubtful}); (v.Action == policy.Allow) != want {
+			t.Errorf("%s: %s", name, v.Action)
 		}
 	}
 	// Without an offer a deny rule for a name that agents mend stops it.
 	for name, want := range map[string]bool{"read": true, "bash": false, "mcp__github__x": true} {
 		for _, from := range []judge.Origin{{}, {Offer: offering(t, "", `,"previous_response_id":"resp_1"`)}} {
-			if _, got := c.AllowsByName(from, intercept.Call{Name: name}); got != want {
-				t.Errorf("%s, offer %v: %t", name, from.Offer != nil, got)
+			if v := c.Verdict(from, intercept.Call{Name: name, Arguments: doubtful}); (v.Action == policy.Allow) != want {
+				t.Errorf("%s, offer %v: %s", name, from.Offer != nil, v.Action)
 			}
 		}
 	}
@@ -192,7 +189,7 @@ func TestGrantsOfUnofferedNames(t *testing.T) {
 	}
 }
 
-// TestUnofferedIsRecorded: what is judged again later, from the record, is in doubt too.
+// TestUnofferedIsRecorded: a call that is judged again from its record is in doubt too.
 func TestUnofferedIsRecorded(t *testing.T) {
 	c := newRules(t, "default: allow\n")
 	v := c.Verdict(judge.Origin{Offer: offering(t, bashTool, "")}, intercept.Call{Name: "Bash", Arguments: `{}`})

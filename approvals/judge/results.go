@@ -12,10 +12,14 @@ type Result struct {
 	Texts []string // see [toolresult.Content]
 	// Unreadable reports that not all texts were found.
 	Unreadable bool
+	Message    bool // it is no result: see [toolresult.Content]
 }
 
 // JudgesResults reports whether the policy has rules about results.
 func (r *Rules) JudgesResults() bool { return r.policy.JudgesResults() }
+
+// DeniesUnseen is [policy.Policy.DeniesUnseen].
+func (r *Rules) DeniesUnseen() bool { return r.policy.DeniesUnseen() }
 
 // JudgeResult returns the verdict on a result. The policy remembers it by the key, which must
 // be different for different results and calls.
@@ -23,6 +27,6 @@ func (r *Rules) JudgeResult(key policy.ResultKey, result func() Result) *policy.
 	return r.policy.JudgeResultOnce(key, func() policy.Result {
 		var nowhere Origin
 		one := result()
-		return policy.Result{Call: nowhere.call(one.Call), Known: one.Known, Texts: one.Texts, Unreadable: one.Unreadable}
+		return policy.Result{Call: nowhere.call(one.Call), Known: one.Known, Texts: one.Texts, Unreadable: one.Unreadable, Message: one.Message}
 	})
 }

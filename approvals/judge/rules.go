@@ -27,8 +27,8 @@ type Rules struct {
 type verdicts interface {
 	Judge(policy.Call) policy.Verdict
 	JudgeHosted(approvals.Principal, string) policy.Verdict
-	AllowsByName(policy.Call) (policy.Verdict, bool)
 	JudgesResults() bool
+	DeniesUnseen() bool
 	JudgeResultOnce(policy.ResultKey, func() policy.Result) *policy.ResultVerdict
 	Questions() (offer []string, always bool)
 	AsksPeople(tool string) bool
@@ -182,16 +182,6 @@ func (r *Rules) doubts(who approvals.Principal, c intercept.Call) []string {
 		return nil
 	}
 	return []string{fmt.Sprintf("An MCP server that only the agent has named will run it; hosted_tools does not list %s.", c.Hosted)}
-}
-
-// AllowsByName returns the verdict that allows every call of a tool whatever its arguments,
-// if there is one. It is false for a call of a tool that is not offered or that wraps others, and for a principal with
-// secrets, whose calls may have handles.
-func (r *Rules) AllowsByName(from Origin, c intercept.Call) (policy.Verdict, bool) {
-	if wrapped.Wraps(c.Name) || (r.secrets != nil && r.secrets.Has(from.Principal)) {
-		return policy.Verdict{}, false
-	}
-	return r.policy.AllowsByName(from.call(c))
 }
 
 // Questions returns the names of the tools by which the model may ask people: see

@@ -69,15 +69,6 @@ rules:
 	}
 }
 
-func TestAllowsByName(t *testing.T) {
-	c := newRules(t, "default: deny\nrules:\n  - allow: [read, \"multi_tool_use.parallel\"]\n")
-	for name, want := range map[string]bool{"read": true, "write": false, "multi_tool_use.parallel": false} {
-		if v, got := c.AllowsByName(judge.Origin{Principal: ann}, intercept.Call{Name: name}); got != want || got != (v.Action == policy.Allow) {
-			t.Errorf("%s: %t, %s", name, got, v.Action)
-		}
-	}
-}
-
 // TestJudgeCountsLimits: a call counts for limits until its charge is returned. Each wrapped
 // call counts. A call that a person has denied before does not.
 func TestJudgeCountsLimits(t *testing.T) {

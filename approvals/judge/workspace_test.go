@@ -1,6 +1,7 @@
 package judge_test
 
 import (
+	"encoding/json"
 	"errors"
 	"io/fs"
 	"os"
@@ -8,6 +9,7 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/heldcall/heldcall/approvals"
 	"github.com/heldcall/heldcall/approvals/judge"
 	"github.com/heldcall/heldcall/approvals/policy"
 	"github.com/heldcall/heldcall/approvals/policy/workspace"
@@ -100,6 +102,36 @@ func TestPolicyInItsOwnWorkspace(t *testing.T) {
 		}
 		if changed, err := source.Reload(true); !changed || err != nil {
 			t.Errorf("workspace %s, on request: changed %t, %v", folder, changed, err)
+		}
+	}
+}
+
+// TestByPolicyInTheWorkspace: a policy that the agent could have written denies calls that wait, and approves none.
+func TestByPolicyInTheWorkspace(t *testing.T) {
+	dir := t.TempDir()
+	file := filepath.Join(dir, "policy.yaml")
+	for rules, want := range map[string]struct{ outside, inside approvals.Action }{
+		"  - allow: [\"Edit(./**)\"]\n":        {approvals.ActionApprove, ""},
+		"  - deny: [Edit]\n":                   {approvals.ActionDeny, approvals.ActionDeny},
+		"  - ask: [Edit]\n":                    {"", ""},
+		"  - deny: [\"Edit(./private/**)\"]\n": {"", ""},
+	} {
+		for _, work := range []string{"main", "."} {
+			writeFile(t, file, "default: ask\nworkspace: ["+work+"]\nrules:\n"+rules)
+			j := judge.New(judge.Options{File: file})
+			if err := j.Load(); err != nil {
+				t.Fatal(err)
+			}
+			j.LoadGrants()
+			expected := want.outside
+			if work == "." {
+				expected = want.inside
+			}
+			arguments, _ := json.Marshal(map[string]string{"file_path": filepath.Join(dir, "main", "x.go"), "old_string": "a", "new_string": "b"})
+			d, ok := j.ByPolicy(t.Context(), approvals.Request{Kind: approvals.KindPermission, ToolName: "Edit", Arguments: arguments, RequiredApprovals: 1, Details: approvals.Details{Policy: "policy.yaml"}})
+			if ok != (expected != "") || (ok && (d.Action != expected || d.ReviewerID != approvals.ReviewerPolicy || d.Rule != "policy.yaml:4")) {
+				t.Errorf("%q, workspace %s: %s by %s (%t), want %q", rules, work, d.Action, d.Rule, ok, expected)
+			}
 		}
 	}
 }

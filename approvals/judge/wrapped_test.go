@@ -14,6 +14,7 @@ import (
 // certain are judged as one of the carrier.
 func TestCallsOfCarriers(t *testing.T) {
 	const rules = "rules:\n  - allow: ['shell(ls:*)']\n  - deny: ['shell(rm *)']\n"
+	const subagents = rules + "  - deny: ['shell(*)']\n    when: subagent == '/root/look'\n"
 	code := func(script string) intercept.Call {
 		return intercept.Call{Name: "exec", Arguments: script, FreeText: true}
 	}
@@ -46,6 +47,9 @@ func TestCallsOfCarriers(t *testing.T) {
 		{"an ambiguous script", rules, intercept.Call{Name: "exec", Arguments: "await tools.exec_command({cmd: 'ls'})", FreeText: true, Ambiguous: []string{"Cut off."}}, policy.Ask, []string{"exec_command ls"}},
 		{"a dispatcher", rules, intercept.Call{Name: "tool_call", Arguments: `{"name":"bash","arguments":{"command":"ls"}}`}, policy.Allow, nil},
 		{"a dispatcher of a denied call", rules, intercept.Call{Name: "tool_call", Arguments: `{"name":"bash","arguments":{"command":"rm a"}}`}, policy.Deny, nil},
+		{"a dispatcher of one agent at the provider", subagents, intercept.Call{Name: "tool_call", Arguments: `{"name":"bash","arguments":{"command":"ls"}}`, Subagent: "/root/look"}, policy.Deny, nil},
+		{"a script of one agent at the provider", subagents, intercept.Call{Name: "exec", Arguments: "await tools.exec_command({cmd: 'ls'})", FreeText: true, Subagent: "/root/look"}, policy.Deny, nil},
+		{"a script of another", subagents, intercept.Call{Name: "exec", Arguments: "await tools.exec_command({cmd: 'ls'})", FreeText: true, Subagent: "/root"}, policy.Allow, nil},
 		{"a dispatcher that is not read", rules, intercept.Call{Name: "tool_call", Arguments: `{"name":"bash","arguments":{"command":"ls"},"then":"rm"}`}, policy.Ask, nil},
 	} {
 		p, err := policy.Parse("policy.yaml", []byte(tt.policy))
@@ -58,9 +62,6 @@ func TestCallsOfCarriers(t *testing.T) {
 		}
 		if tt.commands != nil && (v.AllowRemember || len(v.Suggested) > 0) {
 			t.Errorf("%s: a grant is suggested: %q", tt.name, v.Suggested)
-		}
-		if _, ok := judge.NewRules(p).AllowsByName(judge.Origin{}, tt.call); ok {
-			t.Errorf("%s: it passes as it streams", tt.name)
 		}
 	}
 }

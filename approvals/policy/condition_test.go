@@ -15,7 +15,7 @@ func conditional() Call {
 	return Call{
 		Tool: "bash", Arguments: `{"command":"ls x; sudo git log","n":5,"f":2.5,"deep":{"list":["a","b"]},"big":9007199254740992}`,
 		Principal: approvals.Principal{Tenant: "acme", User: "ann", Agent: "codex"},
-		Session:   "s1", Run: "r1", Model: "gpt", Dialect: "chat", Now: monday,
+		Session:   "s1", Run: "r1", Model: "gpt", Dialect: "chat", Subagent: "/root/look", Now: monday,
 	}
 }
 
@@ -31,19 +31,19 @@ func TestConditions(t *testing.T) {
 		if v := p.Judge(conditional()); (v.Action == Allow) != want {
 			t.Errorf("allow when %s: %+v", when, v)
 		}
-		if _, ok := p.AllowsByName(Call{Tool: "bash"}); ok {
+		if _, ok := p.allowsAny(&Call{Tool: "bash"}); ok {
 			t.Errorf("allowed by name when %s", when)
 		}
 	}
 	for _, when := range []string{
 		"true", `tool == "bash"`, "args.n == 5", "args.n > 4.5", "args.f < 3", `args.deep.list[1] == "b"`, "has(args.deep)", "args.big == 9007199254740992",
 		`resource.startsWith("ls")`, `commands.exists(c, c == "git log")`, "size(commands) == 3", `principal.user == "ann" && principal.tenant == "acme" && principal.agent == "codex"`,
-		`session == "s1" && run == "r1" && model == "gpt" && dialect == "chat"`, `risk == "high"`, "now.getDayOfWeek() == 1", `now > timestamp("2026-01-01T00:00:00Z")`,
+		`session == "s1" && run == "r1" && model == "gpt" && dialect == "chat"`, `subagent == "/root/look"`, `subagent.startsWith("/root/")`, `risk == "high"`, "now.getDayOfWeek() == 1", `now > timestamp("2026-01-01T00:00:00Z")`,
 		`args.command.matches("^ls")`, `"n" in args`, `args.command.lowerAscii().contains("sudo")`,
 	} {
 		f(when, true)
 	}
-	for _, when := range []string{"false", "args.n > 5", `principal.user == "bob"`, "has(args.missing)", "now.getHours() < 9"} {
+	for _, when := range []string{"false", "args.n > 5", `principal.user == "bob"`, `subagent == ""`, "has(args.missing)", "now.getHours() < 9"} {
 		f(when, false)
 	}
 }

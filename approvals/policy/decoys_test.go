@@ -7,8 +7,8 @@ import (
 	"testing"
 
 	"github.com/heldcall/heldcall/approvals"
+	"github.com/heldcall/heldcall/approvals/policy/call"
 	"github.com/heldcall/heldcall/approvals/policy/match"
-	"github.com/heldcall/heldcall/approvals/policy/resource"
 )
 
 // decoyPolicy is an example as docs have it, with a tool of the user's own.
@@ -152,9 +152,9 @@ rules:
 		f("pay", `{"to":"ann","amount":`+number+`}`, Ask)
 		f("pay", `{"to":"ann","amount":[{"n":`+number+`}]}`, Ask)
 		f("counted", `{"deep":{"n":[`+number+`]}}`, Ask)
-		f("named", `{"deep":{"n":[`+number+`]}}`, Allow) // it streams: see AllowsByName
+		f("named", `{"deep":{"n":[`+number+`]}}`, Allow) // see allowsAny
 	}
-	if _, ok := p.AllowsByName(Call{Tool: "named"}); !ok {
+	if _, ok := p.allowsAny(&Call{Tool: "named"}); !ok {
 		t.Error("the tool that is allowed by name is not")
 	}
 	if len(match.CheckArguments(`{"n":9e-99}`)) != 1 {
@@ -194,15 +194,15 @@ func decoyed(args map[string]any) map[string]string {
 // covers no call of it with a decoy.
 func TestKnownToolsMindDecoys(t *testing.T) {
 	judged := 0
-	for _, known := range resource.KnownProfiles().All() {
+	for _, known := range call.KnownProfiles().All() {
 		if !known.Names.Literal() || len(known.Fields) == 0 || known.Patch {
 			continue
 		}
 		argument, value := "src/ok", "src/ok"
-		if known.Kind == resource.URL {
+		if known.Kind == call.URL {
 			argument, value = "https://ok.example", "https://ok.example/x"
 		}
-		for _, entry := range []string{"", fmt.Sprintf("tools: {%s: {resource: %s, as: %s}}\n", known.Name, known.Fields[0][0], resource.KindNames[known.Kind])} {
+		for _, entry := range []string{"", fmt.Sprintf("tools: {%s: {resource: %s, as: %s}}\n", known.Name, known.Fields[0][0], call.KindNames[known.Kind])} {
 			p := mustParse(t, entry+fmt.Sprintf("rules: [{allow: ['%s(%s)']}]\n", known.Name, argument))
 			args := map[string]any{known.Fields[0][0]: value}
 			text, _ := json.Marshal(args)
@@ -223,7 +223,7 @@ func TestKnownToolsMindDecoys(t *testing.T) {
 }
 
 // listsArgument reports whether a profile lists an argument as harmless.
-func listsArgument(known *resource.Tool, name string) bool {
+func listsArgument(known *call.Tool, name string) bool {
 	for _, arg := range known.Args {
 		if arg == name {
 			return true

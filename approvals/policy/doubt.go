@@ -33,6 +33,9 @@ func (q *question) sure(asks []*rule.Pattern) []*rule.Pattern {
 
 // doubtsOf warn the reviewer of each pattern that only may match, in one sentence each.
 func (q *question) doubtsOf(asks []*rule.Pattern) []string {
+	if why := q.c.Exhausted(); why != "" {
+		return []string{why}
+	}
 	var flags []string
 	more := 0
 	for _, p := range asks {
@@ -53,6 +56,9 @@ func (q *question) doubtsOf(asks []*rule.Pattern) []string {
 // mayBe returns a sentence with the pattern that may match, as the reason of a question: the reason of
 // its rule is for calls that match.
 func (e *evaluation) mayBe(p *rule.Pattern) string {
+	if why := e.c.Exhausted(); why != "" {
+		return why
+	}
 	return fmt.Sprintf("May match %s: %s.", match.Quote(p.Text), e.inDoubt(p))
 }
 
@@ -65,6 +71,9 @@ func (e *evaluation) mayMatch(p *rule.Pattern, does Action) string {
 func (e *evaluation) inDoubt(p *rule.Pattern) string {
 	if len(e.c.Doubts) > 0 {
 		return match.SentencePart(e.c.Doubts[0])
+	}
+	if why := e.c.Exhausted(); why != "" {
+		return match.SentencePart(why)
 	}
 	if !p.Any && !p.Rule.MatchesArguments {
 		for i := range e.c.Candidates {

@@ -2,18 +2,18 @@ package policy
 
 import (
 	"github.com/heldcall/heldcall/approvals"
-	"github.com/heldcall/heldcall/approvals/policy/resource"
+	"github.com/heldcall/heldcall/approvals/policy/call"
 )
 
 // effectsOf returns the effects of a call by tables, at least one. A call of a known tool has those of
 // its kind (effects_tools.go), a shell command those of each of its programs (effects_shell.go), SQL those
 // of its statements (effects_sql.go). What no table has is [approvals.EffectUnknown]. Equal ones are returned once.
-func effectsOf(c *resource.ParsedCall) []approvals.Effect {
+func effectsOf(c *call.Reading) []approvals.Effect {
 	f := &effectFinder{c: c, found: make([]approvals.Effect, 0, 2)}
 	switch {
 	case len(c.Doubts) > 0, c.Call.Unoffered != "", c.Ambiguity != "" && len(c.Resources()) == 0:
 		f.unknown(c.Call.Tool)
-	case c.Kind == resource.Shell:
+	case c.Kind == call.Shell:
 		f.scripts()
 	default:
 		f.tool()

@@ -5,8 +5,8 @@ import (
 	"sync"
 
 	"github.com/heldcall/heldcall/approvals"
+	"github.com/heldcall/heldcall/approvals/policy/call"
 	"github.com/heldcall/heldcall/approvals/policy/match"
-	"github.com/heldcall/heldcall/approvals/policy/resource"
 )
 
 const (
@@ -18,7 +18,7 @@ const (
 
 // finder collects the effects of one call.
 type effectFinder struct {
-	c     *resource.ParsedCall
+	c     *call.Reading
 	found []approvals.Effect
 	more  bool // there were too many
 }
@@ -36,30 +36,13 @@ func (f *effectFinder) add(kind approvals.EffectKind, target string, place appro
 
 func (f *effectFinder) unknown(target string) { f.add(approvals.EffectUnknown, target, "", false) }
 
-// path adds an effect on a file or folder. A path that may hold secrets is one more effect, and so is
-// a written file that other programs run without being called.
-func (f *effectFinder) path(kind approvals.EffectKind, text string, secret, reversible bool) {
-	l, problem := match.Locate(text)
-	f.add(kind, text, f.place(text, l, problem), reversible)
-	if secret {
-		f.add(approvals.EffectSecret, text, "", true)
-	}
-	if kind != approvals.EffectRead && match.Lists(runByOthers(), l) {
+// changes adds an effect on a file or folder. A written file that other programs run without being called is one more
+// effect.
+func (f *effectFinder) changes(kind approvals.EffectKind, text string, place approvals.Place, reversible bool) {
+	f.add(kind, text, place, reversible || kind == approvals.EffectRead)
+	if kind != approvals.EffectRead && match.Lists(runByOthers(), match.LocationOf(text)) {
 		f.add(approvals.EffectRun, text, "", false)
 	}
-}
-
-// place returns the place of a path: outside only if that is certain.
-func (f *effectFinder) place(text string, l match.Location, problem string) approvals.Place {
-	switch {
-	case f.c.Known.Workspace == nil || problem != "":
-		return ""
-	case f.c.Places.Inside(text):
-		return approvals.PlaceWorkspace
-	case l.Anchor != "" || l.Up > 0:
-		return approvals.PlaceOutside
-	}
-	return ""
 }
 
 // runByOthers are files that git, editors, agents and build servers run or obey by themselves. Who

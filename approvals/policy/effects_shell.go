@@ -5,6 +5,7 @@ import (
 	"strings"
 
 	"github.com/heldcall/heldcall/approvals"
+	"github.com/heldcall/heldcall/approvals/policy/call"
 	"github.com/heldcall/heldcall/approvals/policy/match"
 	"github.com/heldcall/heldcall/approvals/policy/shell"
 	"github.com/heldcall/heldcall/approvals/policy/shell/programs"
@@ -16,8 +17,14 @@ var silent = strings.Fields("echo printf seq pwd date uname whoami hostname slee
 
 // scripts adds the effects of shell scripts.
 func (f *effectFinder) scripts() {
-	for _, u := range f.c.Places.Uses() {
-		f.use(&u)
+	for _, e := range f.c.Executions() {
+		switch {
+		case e.Command.Other:
+		case f.more || !f.c.Spend(len(e.Use.Paths)*10):
+			f.more = true
+		default:
+			f.use(e)
+		}
 	}
 	for _, script := range f.c.Scripts() {
 		for _, command := range script.All { // its operands, or those of the command that it runs, are what it reads
@@ -35,14 +42,15 @@ func (f *effectFinder) scripts() {
 }
 
 // use adds the effects of one command.
-func (f *effectFinder) use(u *shell.Use) {
+func (f *effectFinder) use(e *call.Execution) {
+	u := &e.Use
 	switch u.Class {
 	case programs.Read:
-		f.reads(u)
+		f.reads(e)
 	case programs.Write, programs.Format:
-		f.writes(u)
+		f.writes(e)
 	case programs.Destroy:
-		f.paths(approvals.EffectDestroy, u, "", false)
+		f.paths(approvals.EffectDestroy, e, "", false)
 		if len(u.Paths) == 0 {
 			f.add(approvals.EffectDestroy, firstWords(u), "", false)
 		}
@@ -64,55 +72,56 @@ func (f *effectFinder) use(u *shell.Use) {
 }
 
 // reads adds the effects of a command that only reads.
-func (f *effectFinder) reads(u *shell.Use) {
-	entry, _ := f.c.Known.Programs.ClassOf(u.Command.Words, nil)
+func (f *effectFinder) reads(e *call.Execution) {
+	u := &e.Use
 	switch {
 	case slices.Contains(silent, u.Program):
 		f.add(approvals.EffectNone, "", "", true)
-	case entry.Operands == programs.NoPaths: // of the machine, or of a service on it
+	case u.Operands == programs.NoPaths: // of the machine, or of a service on it
 		f.add(approvals.EffectRead, nameOf(u), "", true)
 	default:
-		f.paths(approvals.EffectRead, u, ".", true)
+		f.paths(approvals.EffectRead, e, ".", true)
 	}
 }
 
 // writes adds the effects of a command that writes. Git keeps the former state, and may run hooks,
 // which are code of the project.
-func (f *effectFinder) writes(u *shell.Use) {
+func (f *effectFinder) writes(e *call.Execution) {
+	u := &e.Use
 	if u.Program != "git" {
-		f.paths(approvals.EffectWrite, u, ".", false)
+		f.paths(approvals.EffectWrite, e, ".", false)
 		return
 	}
-	u.Paths = slices.Clone(u.Paths)
-	for i := range u.Paths { // words of messages and names of branches among them
-		u.Paths[i].Access = shell.Touches
-	}
 	here := shell.Word{Text: ".", Known: true}
-	f.add(approvals.EffectWrite, inFolder(u.Folder, "."), f.placeOf(u, here), true)
-	f.paths(approvals.EffectWrite, u, "", true)
+	f.add(approvals.EffectWrite, inFolder(u.Folder, "."), e.Place(here), true)
+	for _, path := range u.Paths { // words of messages and names of branches among them
+		f.touches(approvals.EffectWrite, e, path.Word, true)
+	}
 	f.add(approvals.EffectCheck, "hooks of "+nameOf(u), "", false)
 }
 
 // paths adds the effects of a command on its paths; on its folder if it has none.
-func (f *effectFinder) paths(kind approvals.EffectKind, u *shell.Use, without string, reversible bool) {
-	uses := u.Paths
+func (f *effectFinder) paths(kind approvals.EffectKind, e *call.Execution, without string, reversible bool) {
+	uses := e.Use.Paths
 	if len(uses) == 0 && without != "" {
 		uses = []shell.PathUse{{Word: shell.Word{Text: without, Known: true}, Access: shell.Writes}}
 	}
 	for _, path := range uses {
-		does := kind
-		if path.Access == shell.Reads {
-			does = approvals.EffectRead
+		switch path.Access {
+		case shell.Reads:
+			f.add(approvals.EffectRead, inFolder(e.Use.Folder, path.Text), e.Place(path.Word), true)
+		case shell.Touches:
+			f.touches(kind, e, path.Word, reversible)
+		default:
+			f.changes(kind, inFolder(e.Use.Folder, path.Text), e.Place(path.Word), reversible)
 		}
-		place := f.placeOf(u, path.Word)
-		if path.Access == shell.Touches && (f.c.Known.Workspace == nil || place == approvals.PlaceWorkspace) {
-			continue // the value of an option that may be a path
-		}
-		text := inFolder(u.Folder, path.Text)
-		f.add(does, text, place, reversible || does == approvals.EffectRead)
-		if l := match.LocationOf(text); does != approvals.EffectRead && match.Lists(runByOthers(), l) {
-			f.add(approvals.EffectRun, text, "", false)
-		}
+	}
+}
+
+// touches adds the effect of a command on what may be a path: only outside the workspace does it matter.
+func (f *effectFinder) touches(kind approvals.EffectKind, e *call.Execution, word shell.Word, reversible bool) {
+	if place := e.Place(word); f.c.Known.Workspace.HasFolders() && place != approvals.PlaceWorkspace {
+		f.changes(kind, inFolder(e.Use.Folder, word.Text), place, reversible)
 	}
 }
 
@@ -122,34 +131,6 @@ func inFolder(folder, text string) string {
 		return folder
 	}
 	return match.JoinFolder(folder, text)
-}
-
-// placeOf returns the place of a path of a command. A cd before it may fail, so the path must be in
-// the workspace with its folder and without.
-func (f *effectFinder) placeOf(u *shell.Use, word shell.Word) approvals.Place {
-	if !word.Known {
-		return ""
-	}
-	var places []approvals.Place
-	for _, folder := range []string{u.Folder, ""} {
-		text := match.JoinFolder(f.workdir(), match.JoinFolder(folder, word.Text))
-		l, problem := match.Locate(text)
-		places = append(places, f.place(text, l, problem))
-	}
-	if places[0] != places[1] {
-		return ""
-	}
-	return places[0]
-}
-
-// workdir returns the folder in which a call runs its command, or "" for the agent's own.
-func (f *effectFinder) workdir() string {
-	for _, field := range f.c.Tool.Workdir {
-		if text, ok := f.c.Args()[field[0]].(string); ok && len(field) == 1 {
-			return text
-		}
-	}
-	return ""
 }
 
 // maxWords is how many words of a command a target has.

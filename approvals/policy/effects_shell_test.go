@@ -6,7 +6,7 @@ import (
 	"github.com/go-json-experiment/json"
 
 	"github.com/heldcall/heldcall/approvals"
-	"github.com/heldcall/heldcall/approvals/policy/resource"
+	"github.com/heldcall/heldcall/approvals/policy/call"
 )
 
 func ofCommand(t *testing.T, command string) []approvals.Effect {
@@ -15,7 +15,7 @@ func ofCommand(t *testing.T, command string) []approvals.Effect {
 	if err != nil {
 		t.Fatal(err)
 	}
-	return of(t, resource.Call{Tool: "Bash", Arguments: string(arguments)})
+	return of(t, call.Call{Tool: "Bash", Arguments: string(arguments)})
 }
 
 func TestEffectsOfCommands(t *testing.T) {
@@ -51,7 +51,11 @@ func TestEffectsOfCommands(t *testing.T) {
 		{"ls; frobnicate x", "high: unknown effects: frobnicate x, reads . in the workspace"},
 		{"ls $(frobnicate)", ""},
 		{"ls --frob", "high: unknown effects: ls --frob"},
-		{"if true; then ls; fi", ""},
+		{"if true; then ls; fi", "low: reads . in the workspace, changes nothing"},
+		{"for f in a b; do rm $f; done", "high: destroys: a, b in the workspace (cannot be undone)"},
+		{"d=src; if test -f $d/a; then cat $d/a | head -5; fi", "low: reads src/a, . in the workspace"},
+		{"cat src/{a,b}.go", "low: reads src/a.go, src/b.go in the workspace"},
+		{"for f in *; do frob $f; done", ""},
 	} {
 		found := ofCommand(t, tt.command)
 		got := string(riskOfEffects(found, approvals.RiskHigh)) + ": " + approvals.EffectsText(found)

@@ -7,33 +7,34 @@ import (
 	"github.com/go-json-experiment/json"
 
 	"github.com/heldcall/heldcall/approvals"
-	"github.com/heldcall/heldcall/approvals/policy/resource"
+	"github.com/heldcall/heldcall/approvals/policy/call"
 	"github.com/heldcall/heldcall/approvals/policy/shell"
 	"github.com/heldcall/heldcall/approvals/policy/workspace"
 )
 
 type noRules struct{}
 
-func (noRules) Compares(string, resource.Kind) bool   { return false }
-func (noRules) PassesByName(call *resource.Call) bool { return false }
+func (noRules) Compares(string, call.Kind) bool { return false }
+func (noRules) AllowsAny(*call.Call) bool       { return false }
+func (noRules) Patterns() int                   { return 0 }
 
 // of returns the effects of a call in the workspace /app, which is also the agent's folder.
-func of(t *testing.T, call resource.Call) []approvals.Effect {
+func of(t *testing.T, call call.Call) []approvals.Effect {
 	t.Helper()
 	return effectsOf(parsed(t, call))
 }
 
-func parsed(t *testing.T, call resource.Call) *resource.ParsedCall {
+func parsed(t *testing.T, c call.Call) *call.Reading {
 	t.Helper()
 	app, err := workspace.NewFolder("/app", "/")
 	if err != nil {
 		t.Fatal(err)
 	}
-	known := &resource.Known{
-		Profiles: resource.KnownProfiles(), Programs: shell.KnownPrograms(),
+	known := &call.Known{
+		Profiles: call.KnownProfiles(), Programs: shell.KnownPrograms(),
 		Workspace: workspace.New([]workspace.Folder{app}).Of(workspace.Agent{Folder: "/app"}),
 	}
-	return resource.Parse(call, known, noRules{})
+	return call.Read(c, known, noRules{})
 }
 
 func TestEffectsOfTools(t *testing.T) {
@@ -65,7 +66,7 @@ func TestEffectsOfTools(t *testing.T) {
 		{"Read", `{"file_path":"/app/a","file_path":"/etc/shadow"}`, "medium: unknown effects: Read"},
 		{"Read", `not JSON`, "medium: unknown effects: Read"},
 	} {
-		found := of(t, resource.Call{Tool: tt.tool, Arguments: tt.arguments})
+		found := of(t, call.Call{Tool: tt.tool, Arguments: tt.arguments})
 		if got := string(riskOfEffects(found, "")) + ": " + approvals.EffectsText(found); got != tt.want {
 			t.Errorf("%s %s\n got %s\nwant %s", tt.tool, tt.arguments, got, tt.want)
 		}
@@ -73,15 +74,15 @@ func TestEffectsOfTools(t *testing.T) {
 }
 
 func TestEffectsWithoutAWorkspace(t *testing.T) {
-	known := &resource.Known{Profiles: resource.KnownProfiles(), Programs: shell.KnownPrograms()}
-	found := effectsOf(resource.Parse(resource.Call{Tool: "Write", Arguments: `{"file_path":"a.go","content":""}`}, known, noRules{}))
+	known := &call.Known{Profiles: call.KnownProfiles(), Programs: shell.KnownPrograms()}
+	found := effectsOf(call.Read(call.Call{Tool: "Write", Arguments: `{"file_path":"a.go","content":""}`}, known, noRules{}))
 	if got := approvals.EffectsText(found); got != "writes a.go" || contained(found) {
 		t.Errorf("effects %q, contained %v; without a workspace no place is known", got, contained(found))
 	}
 }
 
 func TestEffectsOfSecrets(t *testing.T) {
-	found := of(t, resource.Call{Tool: "Write", Arguments: `{"file_path":"/app/a","content":"secret://TOKEN"}`, Secrets: []string{"TOKEN"}})
+	found := of(t, call.Call{Tool: "Write", Arguments: `{"file_path":"/app/a","content":"secret://TOKEN"}`, Secrets: []string{"TOKEN"}})
 	if got := approvals.EffectsText(found); got != "may use secrets: TOKEN, writes /app/a in the workspace" || contained(found) {
 		t.Errorf("effects %q, contained %v", got, contained(found))
 	}
@@ -112,7 +113,7 @@ func TestEffectsOfSQL(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		if got := approvals.EffectsText(of(t, resource.Call{Tool: "sql_db_query", Arguments: string(arguments)})); got != want {
+		if got := approvals.EffectsText(of(t, call.Call{Tool: "sql_db_query", Arguments: string(arguments)})); got != want {
 			t.Errorf("%s\n got %s\nwant %s", query, got, want)
 		}
 	}
@@ -124,7 +125,7 @@ func TestEffectsAreBounded(t *testing.T) {
 	for i := range 100 {
 		arguments += `,"/app/` + strings.Repeat("y", i+1) + `"`
 	}
-	found := of(t, resource.Call{Tool: "read_multiple_files", Arguments: arguments + "]}"})
+	found := of(t, call.Call{Tool: "read_multiple_files", Arguments: arguments + "]}"})
 	if len(found) > 40 || contained(found) {
 		t.Errorf("%d effects, contained %v", len(found), contained(found))
 	}

@@ -4,7 +4,7 @@ import (
 	"strings"
 
 	"github.com/heldcall/heldcall/approvals"
-	"github.com/heldcall/heldcall/approvals/policy/resource"
+	"github.com/heldcall/heldcall/approvals/policy/call"
 )
 
 // sql marks tools whose resource is SQL.
@@ -43,7 +43,7 @@ func (f *effectFinder) kindOf() (kind approvals.EffectKind, reversible bool) {
 	name := f.c.Call.Tool
 	profile := f.c.Known.Profiles.Find(name)
 	if profile == nil || !profile.Names.Literal() || f.c.Tool.Replace || f.c.Tool.Kind != profile.Kind {
-		if f.c.Kind == resource.URL {
+		if f.c.Kind == call.URL {
 			return approvals.EffectSend, false
 		}
 		return approvals.EffectUnknown, false
@@ -53,17 +53,17 @@ func (f *effectFinder) kindOf() (kind approvals.EffectKind, reversible bool) {
 	}
 	low := profile.Risk == approvals.RiskLow
 	switch profile.Kind {
-	case resource.Path:
+	case call.Path:
 		if low || (views[name] && f.c.Args()["command"] == "view") {
 			return approvals.EffectRead, true
 		}
 		return approvals.EffectWrite, edits[name]
-	case resource.URL:
+	case call.URL:
 		if profile.Risk == approvals.RiskMedium {
 			return approvals.EffectFetch, true
 		}
 		return approvals.EffectSend, false
-	case resource.Plain:
+	case call.Plain:
 		if low { // notes, plans, questions, output of a command that was judged
 			return approvals.EffectNone, true
 		}
@@ -81,9 +81,12 @@ func (f *effectFinder) tool() {
 	for i := range f.c.Resources() {
 		r := &f.c.Candidates[i]
 		switch f.c.Kind {
-		case resource.Path:
-			f.path(kind, r.Text, r.Secret != "", reversible)
-		case resource.URL:
+		case call.Path:
+			f.changes(kind, r.Text, f.c.Places.Of(r.Text), reversible)
+			if r.Secret != "" {
+				f.add(approvals.EffectSecret, r.Text, "", true)
+			}
+		case call.URL:
 			f.add(kind, strings.TrimSpace(r.URL.Host+" "+r.Problem), "", reversible)
 		default:
 			f.plain(kind, reversible)

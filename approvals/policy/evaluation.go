@@ -5,8 +5,8 @@ import (
 	"slices"
 	"strings"
 
+	"github.com/heldcall/heldcall/approvals/policy/call"
 	"github.com/heldcall/heldcall/approvals/policy/match"
-	"github.com/heldcall/heldcall/approvals/policy/resource"
 	"github.com/heldcall/heldcall/approvals/policy/rule"
 	"github.com/heldcall/heldcall/approvals/policy/shell"
 )
@@ -14,15 +14,16 @@ import (
 // evaluation compares one call with the rules and grants of a policy.
 type evaluation struct {
 	policy     *Policy
-	c          *resource.ParsedCall
+	c          *call.Reading
 	granted    []*grantSet     // the grants that count for the caller
 	overridden []*rule.Pattern // the ask patterns that a grant must override to allow the call
 	notes      []string        // what was learned while judging, for the reviewer
 	vars       map[string]any  // of conditions; nil: not needed yet
+	whole      bool            // rules that allow also cover scripts of more than a list of commands
 }
 
 func (p *Policy) evaluate(c Call) *evaluation {
-	return &evaluation{policy: p, c: resource.Parse(c, &p.rules.Known, parseRules{p}), granted: p.grants.of(c.Principal, c.Session)}
+	return &evaluation{policy: p, c: call.Read(c, &p.rules.Known, parseRules{p}), granted: p.grants.of(c.Principal, c.Session)}
 }
 
 // match compares a deny or ask pattern and the condition of its rule with the call.
@@ -70,6 +71,11 @@ func (e *evaluation) findAsks(x *rule.Index) []*rule.Pattern {
 // findAllow finds the allow rules and grants that cover every resource of a call, and every command
 // of scripts. No rule covers a call in doubt, or of a tool that is not offered.
 func (e *evaluation) findAllow(lists ...*rule.Index) (rule.Basis, bool) {
+	return e.findCovering(false, lists...)
+}
+
+// findCovering is findAllow. whole: scripts may have branches, loops and variables.
+func (e *evaluation) findCovering(whole bool, lists ...*rule.Index) (rule.Basis, bool) {
 	if len(e.c.Doubts) > 0 || e.c.Call.Unoffered != "" {
 		return rule.Basis{}, false
 	}
@@ -81,7 +87,7 @@ func (e *evaluation) findAllow(lists ...*rule.Index) (rule.Basis, bool) {
 	}
 	var used []*rule.Pattern
 	for i := range e.c.Resources() {
-		if !e.allowedCandidate(lists, &e.c.Candidates[i], &used) {
+		if !e.allowedCandidate(whole, lists, &e.c.Candidates[i], &used) {
 			return rule.Basis{}, false
 		}
 	}
@@ -89,12 +95,10 @@ func (e *evaluation) findAllow(lists ...*rule.Index) (rule.Basis, bool) {
 }
 
 // allowedCandidate finds the allow patterns that cover a resource.
-func (e *evaluation) allowedCandidate(lists []*rule.Index, r *resource.Candidate, used *[]*rule.Pattern) bool {
-	if e.c.Kind == resource.Shell {
-		if r.Script.NotSimple != "" || len(r.Script.Commands) == 0 {
-			return false
-		}
-		return !slices.ContainsFunc(r.Script.Commands, func(c *shell.Command) bool { return !e.allowedCommand(lists, c, used) })
+func (e *evaluation) allowedCandidate(whole bool, lists []*rule.Index, r *call.Candidate, used *[]*rule.Pattern) bool {
+	if e.c.Kind == call.Shell {
+		commands, ok := r.Script.ToCover(whole)
+		return ok && !slices.ContainsFunc(commands, func(c *shell.Command) bool { return !e.allowedCommand(lists, c, used) })
 	}
 	return use(used, e.first(lists, e.c.Keys.Texts, func(p *rule.Pattern) bool { return p.Covers(e.c, r) && e.allows(p) }))
 }
@@ -190,7 +194,7 @@ func (e *evaluation) variables() map[string]any {
 	e.vars = map[string]any{
 		"tool": e.c.Call.Tool, "args": e.c.Args(), "resource": e.c.Text, "commands": e.c.CommandTexts(),
 		"principal": e.c.Call.Principal, "session": e.c.Call.Session, "run": e.c.Call.Run, "run.tainted": e.c.Call.Tainted, "model": e.c.Call.Model,
-		"dialect": e.c.Call.Dialect, "risk": string(e.c.Tool.RiskOr("")),
+		"dialect": e.c.Call.Dialect, "subagent": e.c.Call.Subagent, "risk": string(e.c.Tool.RiskOr("")),
 	}
 	if !e.c.Call.Now.IsZero() {
 		e.vars["now"] = e.c.Call.Now
@@ -225,7 +229,7 @@ func (e *evaluation) meets(p *rule.Pattern, found match.Result) match.Result {
 // matching ask rules and name the program.
 func (e *evaluation) allows(p *rule.Pattern) bool {
 	if grant := p.Rule.Grant; grant != nil {
-		return grant.Holds(e.c.Call.Now) && grant.OverridesAll(e.overridden) && (e.c.Kind != resource.Shell || p.CheckProgram() == nil)
+		return grant.Holds(e.c.Call.Now) && grant.OverridesAll(e.overridden) && (e.c.Kind != call.Shell || p.CheckProgram() == nil)
 	}
 	if (p.Any || p.Rule.MatchesArguments) && (len(p.Rule.Does) > 0 || (p.Rule.Within && !e.c.Places.Within())) {
 		return false
@@ -252,7 +256,7 @@ func (e *evaluation) partly(p *rule.Pattern) bool {
 	}
 	for i := range e.c.Resources() {
 		r := &e.c.Candidates[i]
-		if e.c.Kind != resource.Shell || p.Rule.MatchesArguments {
+		if e.c.Kind != call.Shell || p.Rule.MatchesArguments {
 			if p.Covers(e.c, r) {
 				return true
 			}
@@ -267,6 +271,6 @@ func (e *evaluation) partly(p *rule.Pattern) bool {
 
 // coversOne reports whether an allow pattern covers a command, or one of those that together do the
 // same.
-func coversOne(c *resource.ParsedCall, p *rule.Pattern, command *shell.Command) bool {
+func coversOne(c *call.Reading, p *rule.Pattern, command *shell.Command) bool {
 	return p.CoversCommand(c, command) || slices.ContainsFunc(command.Instead(), func(one *shell.Command) bool { return coversOne(c, p, one) })
 }

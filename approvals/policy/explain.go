@@ -6,8 +6,8 @@ import (
 	"slices"
 	"strings"
 
+	"github.com/heldcall/heldcall/approvals/policy/call"
 	"github.com/heldcall/heldcall/approvals/policy/match"
-	"github.com/heldcall/heldcall/approvals/policy/resource"
 	"github.com/heldcall/heldcall/approvals/policy/rule"
 )
 
@@ -80,7 +80,7 @@ func (p *Policy) Explain(c Call) Explanation {
 
 type explainer struct {
 	e *evaluation
-	c *resource.ParsedCall // of e
+	c *call.Reading // of e
 
 	others []*evaluation // of the call under the names for which agents may take that of its tool
 }
@@ -92,7 +92,7 @@ func (x *explainer) known() string {
 	case !x.c.Tool.Typed:
 		return fmt.Sprintf("Its arguments are compared as a whole (%s).", x.c.Tool.Where)
 	}
-	what := resource.KindNames[x.c.Kind]
+	what := call.KindNames[x.c.Kind]
 	if x.c.Tool.Patch {
 		what = "patch"
 	}
@@ -148,7 +148,7 @@ func (x *explainer) explainAllow(p *rule.Pattern) (applies bool, says string) {
 		return true, "covers every call of the tool"
 	case x.doubt() != "":
 		return false, "does not cover the call: " + strings.TrimSuffix(x.doubt(), ".")
-	case x.c.Kind == resource.Shell && !p.Rule.MatchesArguments:
+	case x.c.Kind == call.Shell && !p.Rule.MatchesArguments:
 		return x.explainCommands(p)
 	}
 	for i := range x.c.Resources() {

@@ -7,8 +7,8 @@ import (
 	"time"
 
 	"github.com/heldcall/heldcall/approvals"
+	"github.com/heldcall/heldcall/approvals/policy/call"
 	"github.com/heldcall/heldcall/approvals/policy/match"
-	"github.com/heldcall/heldcall/approvals/policy/resource"
 	"github.com/heldcall/heldcall/approvals/policy/rule"
 )
 
@@ -70,7 +70,7 @@ func (p *Policy) CheckGrant(c *CompiledGrant) error {
 	for _, one := range c.patterns {
 		kinds := p.rules.KindsFor(one)
 		err := one.Fits(kinds, allows)
-		if err == nil && allows && slices.Contains(kinds, resource.Shell) {
+		if err == nil && allows && slices.Contains(kinds, call.Shell) {
 			err = one.CheckProgram()
 		}
 		if err != nil {
@@ -83,8 +83,8 @@ func (p *Policy) CheckGrant(c *CompiledGrant) error {
 // IsFor reports whether a pattern of the grant is for a tool. Only tools with a built-in profile
 // are known as shells here.
 func (c *CompiledGrant) IsFor(tool string) bool {
-	k := resource.Plain
-	if t := resource.KnownProfiles().Find(tool); t != nil {
+	k := call.Plain
+	if t := call.KnownProfiles().Find(tool); t != nil {
 		k = t.Kind
 	}
 	return slices.ContainsFunc(c.patterns, func(p *rule.Pattern) bool { return p.IsFor(tool, k) })

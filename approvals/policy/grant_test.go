@@ -3,6 +3,7 @@ package policy
 import (
 	"fmt"
 	"math/rand/v2"
+	"reflect"
 	"strings"
 	"testing"
 	"time"
@@ -10,7 +11,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"github.com/heldcall/heldcall/approvals"
-	"github.com/heldcall/heldcall/approvals/policy/resource"
+	"github.com/heldcall/heldcall/approvals/policy/call"
 )
 
 var (
@@ -153,12 +154,12 @@ func TestGrantsDoNotCoverDoubt(t *testing.T) {
 	}
 }
 
-// TestAllowsByNameWithGrants: what may be denied does not pass as it streams.
-func TestAllowsByNameWithGrants(t *testing.T) {
+// TestAllowsAnyWithGrants: what may be denied is not allowed whatever its arguments.
+func TestAllowsAnyWithGrants(t *testing.T) {
 	rules := mustParse(t, "default: ask\nrules:\n  - allow: [read_file, clock]\n")
 	f := func(c *CompiledGrant, p approvals.Principal, tool string, want bool) {
 		t.Helper()
-		if _, ok := rules.With(NewGrants(c)).AllowsByName(Call{Principal: p, Tool: tool}); ok != want {
+		if _, ok := rules.With(NewGrants(c)).allowsAny(&Call{Principal: p, Tool: tool}); ok != want {
 			t.Errorf("%v: %s by name of %v: %t", c.grant.Patterns, tool, p, ok)
 		}
 	}
@@ -201,12 +202,12 @@ func TestGrantsChange(t *testing.T) {
 		anew := NewGrants(all...)
 		for i := range 10 {
 			c := Call{Tool: "bash", Arguments: fmt.Sprintf(`{"command":"npm run task%d"}`, i), Principal: ann, Session: "s", Now: noon}
-			if got, want := p.With(g).Judge(c), p.With(anew).Judge(c); !cmp.Equal(got, want) {
+			if got, want := p.With(g).Judge(c), p.With(anew).Judge(c); !reflect.DeepEqual(got, want) {
 				t.Fatalf("task%d: %s", i, cmp.Diff(want, got))
 			}
 		}
 		for _, one := range []approvals.Principal{ann, bob} {
-			if g.mayDeny(one, "bash", resource.Shell) != anew.mayDeny(one, "bash", resource.Shell) {
+			if g.mayDeny(one, "bash", call.Shell) != anew.mayDeny(one, "bash", call.Shell) {
 				t.Fatalf("whether bash may be denied to %v differs", one)
 			}
 		}

@@ -6,7 +6,7 @@ import (
 	"slices"
 
 	"github.com/heldcall/heldcall/approvals"
-	"github.com/heldcall/heldcall/approvals/policy/resource"
+	"github.com/heldcall/heldcall/approvals/policy/call"
 	"github.com/heldcall/heldcall/approvals/policy/rule"
 )
 
@@ -15,7 +15,7 @@ import (
 type Grants struct {
 	byID   map[string]*CompiledGrant
 	scopes map[scope]*grantSet
-	// Deny patterns of grants for sessions, for [Policy.AllowsByName], which knows no session.
+	// Deny patterns of grants for sessions, for [Policy.allowsAny], which knows no session.
 	inSessions map[approvals.Principal]*rule.Index
 }
 
@@ -165,7 +165,7 @@ func (g *Grants) of(p approvals.Principal, session string) []*grantSet {
 }
 
 // mayDeny reports whether a grant denies calls of a principal's tool, in any session.
-func (g *Grants) mayDeny(p approvals.Principal, tool string, k resource.Kind) bool {
+func (g *Grants) mayDeny(p approvals.Principal, tool string, k call.Kind) bool {
 	if g.Len() == 0 {
 		return false
 	}

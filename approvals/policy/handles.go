@@ -10,8 +10,8 @@ import (
 
 	"github.com/go-json-experiment/json/jsontext"
 
+	"github.com/heldcall/heldcall/approvals/policy/call"
 	"github.com/heldcall/heldcall/approvals/policy/match"
-	"github.com/heldcall/heldcall/approvals/policy/resource"
 	"github.com/heldcall/heldcall/approvals/policy/shell"
 	"github.com/heldcall/heldcall/internal/mask"
 )
@@ -42,21 +42,21 @@ func SecretNames(arguments string, freeText bool) (names []string) {
 // also those in the names of members. The error, for the model, does not contain a value: a value
 // would change more than the literal in which its handle is, or the tools that agents may run for the
 // name of the call want different forms.
-func (p *Policy) InsertSecrets(call Call, values map[string]string) (string, error) {
-	in := &inserter{tool: &resource.Tool{}, programs: p.rules.Known.Programs, values: values}
-	plain, err := in.arguments(call)
+func (p *Policy) InsertSecrets(c Call, values map[string]string) (string, error) {
+	in := &inserter{tool: &call.Tool{}, programs: p.rules.Known.Programs, values: values}
+	plain, err := in.arguments(c)
 	if err != nil {
 		return "", err
 	}
 	text := plain
-	for _, in.tool = range p.evaluate(call).typedTools() {
-		formed, err := in.arguments(call)
+	for _, in.tool = range p.evaluate(c).typedTools() {
+		formed, err := in.arguments(c)
 		switch {
 		case err != nil:
 			return "", err
 		case formed == plain:
 		case text != plain && text != formed:
-			return "", fmt.Errorf("agents may run different tools for the name %s", match.Visible(call.Tool))
+			return "", fmt.Errorf("agents may run different tools for the name %s", match.Visible(c.Tool))
 		default:
 			text = formed
 		}
@@ -65,7 +65,7 @@ func (p *Policy) InsertSecrets(call Call, values map[string]string) (string, err
 }
 
 // typedTools returns the tools that agents may run for the call and whose arguments have a form.
-func (e *evaluation) typedTools() (tools []*resource.Tool) {
+func (e *evaluation) typedTools() (tools []*call.Tool) {
 	names := []string{e.c.Call.Tool}
 	if !e.named() || e.c.Call.Unoffered != "" { // else its arguments are read as those of that tool
 		names = append(names, e.otherNames()...)
@@ -80,7 +80,7 @@ func (e *evaluation) typedTools() (tools []*resource.Tool) {
 
 // inserter inserts the values of secrets into one call.
 type inserter struct {
-	tool     *resource.Tool // without a kind if it is unknown
+	tool     *call.Tool // without a kind if it is unknown
 	programs *shell.Programs
 	values   map[string]string
 }
@@ -171,7 +171,7 @@ func (in *inserter) text(all []stringValue, i int) (string, error) {
 		return in.resource(item.text)
 	}
 	if n := len(item.path); n > 1 && isField(in.tool.Fields, item.path[:n-1]) { // an element of a list
-		if in.tool.Kind != resource.Shell || in.tool.Each {
+		if in.tool.Kind != call.Shell || in.tool.Each {
 			return in.resource(item.text)
 		}
 		return in.word(all, i)
@@ -194,11 +194,11 @@ func (in *inserter) resource(text string) (string, error) {
 			return "", errors.New("the value would change the path of a file")
 		}
 		return out, err
-	case in.tool.Kind == resource.Path:
+	case in.tool.Kind == call.Path:
 		return in.same(text)
-	case in.tool.Kind == resource.URL:
+	case in.tool.Kind == call.URL:
 		return in.url(text)
-	case in.tool.Kind == resource.Shell:
+	case in.tool.Kind == call.Shell:
 		return in.script(text)
 	}
 	return in.literal(text)

@@ -4,8 +4,8 @@ import (
 	"fmt"
 	"slices"
 
+	"github.com/heldcall/heldcall/approvals/policy/call"
 	"github.com/heldcall/heldcall/approvals/policy/match"
-	"github.com/heldcall/heldcall/approvals/policy/resource"
 	"github.com/heldcall/heldcall/approvals/policy/rule"
 )
 
@@ -99,9 +99,9 @@ func (q *question) judgeStrictly(unoffered bool) (v Verdict, ok bool) {
 
 // strictByOtherName reports whether a deny or ask rule, or a grant that denies, is for another name of a tool.
 func (p *Policy) strictByOtherName(c *Call) bool {
-	e := &evaluation{policy: p, c: &resource.ParsedCall{Call: *c, Tool: p.rules.Known.Tool(c.Tool)}, granted: p.grants.of(c.Principal, c.Session)}
+	e := &evaluation{policy: p, c: &call.Reading{Call: *c, Tool: p.rules.Known.Tool(c.Tool)}, granted: p.grants.of(c.Principal, c.Session)}
 	return slices.ContainsFunc(e.otherNames(), func(name string) bool {
-		k := resource.Plain
+		k := call.Plain
 		if t := p.rules.Known.Tool(name); t != nil {
 			k = t.Kind
 		}

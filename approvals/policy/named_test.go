@@ -125,7 +125,7 @@ func TestFinding30_CommandsAreShownWhole(t *testing.T) {
 		"X=1 Y=2; ls":                                       {"X=1 Y=2", "ls"},
 		"{ ls; make; } > /etc/x":                            {"{ … } > /etc/x", "ls", "make"},
 		"(ls) 2>/dev/null":                                  {"ls"},
-		"for f in a; do cat $f; done < in > out":            {"{ … } < in > out", "cat …"},
+		"for f in a; do cat $f; done < in > out":            {"{ … } < in > out", "cat a"},
 		"sudo sh -c 'cat a > /etc/x; X=1' 2> err":           {"sudo sh -c 'cat a > /etc/x; X=1' 2> err", "sh -c 'cat a > /etc/x; X=1'", "cat a > /etc/x", "X=1"},
 		"echo $(cat < in)":                                  {"echo …", "cat < in"},
 		"sh <<E\ncat > /etc/x\nE":                           {"sh << E\ncat > /etc/x\nE", "cat > /etc/x"},

@@ -5,21 +5,22 @@ import (
 	"os"
 
 	"github.com/heldcall/heldcall/approvals"
-	"github.com/heldcall/heldcall/approvals/policy/resource"
+	"github.com/heldcall/heldcall/approvals/policy/call"
 	"github.com/heldcall/heldcall/approvals/policy/rule"
+	"github.com/heldcall/heldcall/approvals/policy/shell"
 )
 
 // Call is one tool call as policy sees it.
-type Call = resource.Call
+type Call = call.Call
 
 // Action is the decision of a policy. The zero value is invalid and must not be read as [Allow].
-type Action = resource.Action
+type Action = call.Action
 
 // The actions.
 const (
-	Allow = resource.Allow
-	Deny  = resource.Deny
-	Ask   = resource.Ask
+	Allow = call.Allow
+	Deny  = call.Deny
+	Ask   = call.Ask
 )
 
 // Denied is how a call came to be denied.
@@ -81,6 +82,37 @@ func (p *Policy) Judge(c Call) Verdict {
 	return v
 }
 
+// judged returns the verdict on a call, and the evaluation from which it follows.
+func (p *Policy) judged(c Call) (Verdict, *evaluation) {
+	v, e := p.judgedByName(c)
+	return e.underOtherNames(v), e
+}
+
+// judgedByName is judged by the name of the tool as it is written. A script of more than a list of commands is not
+// allowed by rules that count calls or rewrite them: a loop repeats commands, but the call counts once.
+func (p *Policy) judgedByName(c Call) (Verdict, *evaluation) {
+	e := p.evaluate(c)
+	e.whole = len(c.Secrets) == 0
+	v := e.judge()
+	if e.whole && v.Action == Allow && (v.Arguments != "" || len(v.Limits) > 0) && e.c.AnyScript(func(s *shell.Script) bool { return !s.IsList() }) {
+		e.whole = false
+		v = e.judge()
+	}
+	return v, e
+}
+
+// judge returns the verdict on the call with its limits, after rewrite rules.
+func (e *evaluation) judge() Verdict {
+	q := newQuestion(e)
+	v := q.rewritten(q.askAboutSecrets(q.judge()))
+	if why := e.c.Exhausted(); why != "" && v.Action == Allow {
+		v = q.ask(rule.Basis{Rule: "default", Reason: why})
+	}
+	v.Limits = e.limits(&v)
+	v.Unoffered = e.c.Call.Unoffered
+	return v
+}
+
 // Load reads a policy file. It returns all mistakes as [strictyaml.Errors].
 func Load(file string) (*Policy, error) {
 	src, err := os.ReadFile(file)
@@ -110,8 +142,8 @@ func (Shadow) Questions() (offer []string, always bool) { return nil, false }
 // AsksPeople returns false.
 func (Shadow) AsksPeople(string) bool { return false }
 
-// AllowsByName is [Policy.AllowsByName].
-func (s Shadow) AllowsByName(c Call) (Verdict, bool) { return s.Policy.AllowsByName(c) }
+// DeniesUnseen returns false: a policy that only reports denies nothing.
+func (s Shadow) DeniesUnseen() bool { return false }
 
 // JudgesResults is [Policy.JudgesResults].
 func (s Shadow) JudgesResults() bool { return s.Policy.JudgesResults() }

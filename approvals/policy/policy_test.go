@@ -4,6 +4,7 @@ import (
 	"encoding/json"
 	"fmt"
 	"math/rand/v2"
+	"reflect"
 	"strings"
 	"testing"
 	"time"
@@ -157,18 +158,15 @@ rules:
 	f(`{}`, approvals.OnTimeoutDeny)
 }
 
-func TestAllowsByName(t *testing.T) {
+func TestAllowsAny(t *testing.T) {
 	f := func(src, tool string, want bool) {
 		t.Helper()
 		p := mustParse(t, src)
-		v, got := p.AllowsByName(Call{Tool: tool})
+		v, got := p.allowsAny(&Call{Tool: tool})
 		if got != want {
 			t.Errorf("%s: %v, want %v\n%s", tool, got, want, src)
 		}
 		if !got {
-			if v.Action != "" {
-				t.Errorf("a verdict with false: %+v", v)
-			}
 			return
 		}
 		for _, args := range []string{"", "{}", `{"command":"rm -rf / > x"}`, `{"a":[1,{"b":null}]}`} {
@@ -235,8 +233,8 @@ func TestOrderOfRulesMeansNothing(t *testing.T) {
 	for range 200 {
 		rnd.Shuffle(len(tools), func(i, j int) { tools[i], tools[j] = tools[j], tools[i] })
 		rnd.Shuffle(len(rules), func(i, j int) { rules[i], rules[j] = rules[j], rules[i] })
-		if diff := cmp.Diff(want, judge()); diff != "" {
-			t.Fatalf("tools %q\nrules %q\n%s", tools, rules, diff)
+		if got := judge(); !reflect.DeepEqual(want, got) { // cmp takes long, also for equal values
+			t.Fatalf("tools %q\nrules %q\n%s", tools, rules, cmp.Diff(want, got))
 		}
 	}
 }

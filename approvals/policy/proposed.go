@@ -5,8 +5,8 @@ import (
 	"slices"
 
 	"github.com/heldcall/heldcall/approvals"
+	"github.com/heldcall/heldcall/approvals/policy/call"
 	"github.com/heldcall/heldcall/approvals/policy/match"
-	"github.com/heldcall/heldcall/approvals/policy/resource"
 	"github.com/heldcall/heldcall/approvals/policy/rule"
 	"github.com/heldcall/heldcall/approvals/policy/shell"
 )
@@ -41,31 +41,21 @@ func NewProposal(pattern string) (*Proposal, error) {
 }
 
 // Parsed is a call that is compared with many patterns.
-type Parsed struct {
-	e        *evaluation
-	straight *Parsed // the script of the call in a straight line, nil for none: see [question.straightLine]
-}
+type Parsed struct{ e *evaluation }
 
 // ParseCall reads a call as a policy does.
-func (p *Policy) ParseCall(c Call) *Parsed {
-	parsed := &Parsed{e: p.evaluate(c)}
-	if straight := parsed.e.straightened(); straight != nil {
-		parsed.straight = &Parsed{e: straight}
-	}
-	return parsed
-}
+func (p *Policy) ParseCall(c Call) *Parsed { return &Parsed{e: p.evaluate(c)} }
 
 // Concerns reports whether a pattern in the policy matches the call, as in a deny rule, or covers a part
 // of it, as in an allow rule.
 func (c *Parsed) Concerns(p *Proposal) bool {
-	return c.e.partly(p.allow) || c.e.match(p.deny) == match.Yes || (c.straight != nil && c.straight.Concerns(p))
+	return c.e.partly(p.allow) || c.e.match(p.deny) == match.Yes
 }
 
 // Coverage is which parts of a call the rules of the policy cover, and which of some proposals do.
 type Coverage struct {
-	parts    []part
-	any      []int     // proposals that are for any call of the tool
-	straight *Coverage // of the script in a straight line, nil for none
+	parts []part
+	any   []int // proposals that are for any call of the tool
 }
 
 // part is a resource of a call, or a command of a script and those that together do the same.
@@ -87,20 +77,19 @@ func (c *Parsed) Coverage(all []*Proposal) *Coverage {
 	for i := range e.c.Resources() {
 		r := &e.c.Candidates[i]
 		switch {
-		case e.c.Kind != resource.Shell:
-			one := part{byRules: e.allowedCandidate(rules, r, new([]*rule.Pattern))}
+		case e.c.Kind != call.Shell:
+			one := part{byRules: e.allowedCandidate(true, rules, r, new([]*rule.Pattern))}
 			one.add(all, func(p *rule.Pattern) bool { return p.IsFor(e.c.Call.Tool, e.c.Kind) && p.Covers(e.c, r) })
 			found.parts = append(found.parts, one)
-		case r.Script.NotSimple != "":
-			found.parts = append(found.parts, part{})
 		default:
-			for _, command := range r.Script.Commands {
+			commands, ok := r.Script.ToCover(true)
+			if !ok {
+				found.parts = append(found.parts, part{})
+			}
+			for _, command := range commands {
 				found.parts = append(found.parts, c.partOf(command, rules, all))
 			}
 		}
-	}
-	if c.straight != nil {
-		found.straight = c.straight.Coverage(all)
 	}
 	return found
 }
@@ -134,10 +123,6 @@ func (v *Coverage) With(in func(i int) bool) (used []int, all bool) {
 	}
 	if covered := coveredBy(v.parts, in, &used); covered && len(v.parts) > 0 {
 		all = true
-	}
-	if v.straight != nil {
-		more, covered := v.straight.With(in)
-		used, all = append(used, more...), all || covered
 	}
 	slices.Sort(used)
 	return slices.Compact(used), all

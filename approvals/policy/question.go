@@ -6,16 +6,16 @@ import (
 	"slices"
 
 	"github.com/heldcall/heldcall/approvals"
+	"github.com/heldcall/heldcall/approvals/policy/call"
 	"github.com/heldcall/heldcall/approvals/policy/match"
-	"github.com/heldcall/heldcall/approvals/policy/resource"
 	"github.com/heldcall/heldcall/approvals/policy/rule"
 )
 
 // question makes the verdict on one call.
 type question struct {
 	e      *evaluation
-	c      *resource.ParsedCall // of e
-	denied finding              // the deny rule or grant that matches or may
+	c      *call.Reading // of e
+	denied finding       // the deny rule or grant that matches or may
 }
 
 func newQuestion(e *evaluation) *question { return &question{e: e, c: e.c, denied: e.findDeny()} }
@@ -37,7 +37,7 @@ func (q *question) judge() Verdict {
 		}
 		return q.askMatching(asks)
 	}
-	by, byRule := q.e.findAllow(q.e.allowing(rules.Allow)...)
+	by, byRule := q.e.findCovering(q.e.whole, q.e.allowing(rules.Allow)...)
 	if !byRule {
 		by = rules.ByDefault(q.c.Call.Tool, q.c.Kind, q.c.Tool)
 	}
@@ -109,6 +109,9 @@ func (q *question) ask(by rule.Basis) Verdict {
 	if q.c.MindsSecrets() && q.c.Secret() != "" {
 		v.Flags = append(v.Flags, q.c.SecretFlag())
 	}
+	if why := q.c.Foreign(); why != "" {
+		v.Flags = append(v.Flags, why)
+	}
 	if q.denied.match == match.Maybe {
 		v.Flags = append(v.Flags, q.e.mayMatch(q.denied.pattern, Deny))
 	}
@@ -131,6 +134,8 @@ func (q *question) whyNotAllow(by rule.Basis, byRule bool) string {
 		return "The command is more than plain words, so it needs approval."
 	case !byRule && q.c.Secret() != "":
 		return q.c.SecretReason()
+	case !byRule && q.c.Foreign() != "":
+		return q.c.Foreign()
 	case by.Rated:
 		return q.whyNotRated()
 	}
@@ -144,6 +149,8 @@ func (q *question) whyNoRule() string {
 		return q.c.Call.Unoffered
 	case len(q.c.Doubts) == 0 && q.c.Secret() != "":
 		return q.c.SecretReason()
+	case len(q.c.Doubts) == 0 && q.c.Foreign() != "":
+		return q.c.Foreign()
 	case !q.e.policy.rules.Allow.AnyFor(q.c.Call.Tool, q.c.Kind):
 		return ""
 	case len(q.c.Doubts) > 0:

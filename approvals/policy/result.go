@@ -6,7 +6,7 @@ import (
 	"strings"
 
 	"github.com/heldcall/heldcall/approvals"
-	"github.com/heldcall/heldcall/approvals/policy/resource"
+	"github.com/heldcall/heldcall/approvals/policy/call"
 	"github.com/heldcall/heldcall/approvals/policy/rule"
 )
 
@@ -21,6 +21,9 @@ type Result struct {
 	Texts []string // its texts, which the model reads one after another
 	// Unreadable reports that there are other texts, which could not be found.
 	Unreadable bool
+	// Message reports that it is no result: see [toolresult.Content]. Only rules with contains are about it, and
+	// nobody is asked: people are asked about the result itself.
+	Message bool
 }
 
 // ResultVerdict is the decision of a policy on one result. It depends on the policy, the call
@@ -49,17 +52,23 @@ var passes = &ResultVerdict{Action: Allow}
 // JudgesResults reports whether a rule is about results.
 func (p *Policy) JudgesResults() bool { return p.rules.Results.Any() }
 
+// DeniesUnseen reports whether requests are denied that continue a conversation without the results of released calls.
+func (p *Policy) DeniesUnseen() bool { return p.rules.Results.Unseen == rule.UnseenDeny }
+
 // JudgeResult returns the verdict on a result. A deny rule decides before an ask rule, which
 // decides before an allow rule; that exempts a result from redaction.
 func (p *Policy) JudgeResult(r Result) *ResultVerdict {
 	c := r.Call
 	c.Principal, c.Session, c.Run, c.Turn, c.Model, c.Dialect = approvals.Principal{}, "", "", "", "", ""
-	e := &evaluation{policy: p, c: resource.Parse(c, &p.rules.Known, parseRules{p})}
+	e := &evaluation{policy: p, c: call.Read(c, &p.rules.Known, parseRules{p})}
 	known := e.c
 	if !r.Known {
 		known = nil
 	}
 	rules, v := &p.rules.Results, *passes
+	if r.Message {
+		return p.judgeMessage(r.Texts)
+	}
 	if tainting := matching(rules.Taint, known, r.Texts); len(tainting) > 0 {
 		v.Taint = tainting[0].Text
 	}
@@ -79,6 +88,24 @@ func (p *Policy) JudgeResult(r Result) *ResultVerdict {
 		v.ask(e, asking)
 	}
 	if v.Action == Allow && v.Redacted == nil && v.Taint == "" {
+		return passes
+	}
+	return &v
+}
+
+// judgeMessage is [Policy.JudgeResult] for the texts of a message in a request that only counts tokens.
+func (p *Policy) judgeMessage(texts []string) *ResultVerdict {
+	rules, v := &p.rules.Results, *passes
+	for _, list := range [][]*rule.Pattern{rules.Deny, rules.Ask} {
+		for _, pattern := range matching(list, nil, texts) {
+			if len(pattern.Rule.Contains) > 0 {
+				v.Action, v.Rule, v.Reason = Deny, pattern.Where, cmp.Or(pattern.Rule.Reason, "A policy rule is about such results.")
+				return &v
+			}
+		}
+	}
+	v.redact(matching(rules.Redact, nil, texts), texts)
+	if v.Redacted == nil {
 		return passes
 	}
 	return &v
@@ -119,7 +146,7 @@ func (v *ResultVerdict) ask(e *evaluation, asking []*rule.Pattern) {
 
 // matching returns the patterns of a list that may mean the call, and whose rules find
 // something in the texts. Nil is a call that is not known.
-func matching(list []*rule.Pattern, c *resource.ParsedCall, texts []string) []*rule.Pattern {
+func matching(list []*rule.Pattern, c *call.Reading, texts []string) []*rule.Pattern {
 	var patterns []*rule.Pattern
 	for _, p := range list {
 		if p.MayMatch(c) && contains(p.Rule.Contains, texts) {

@@ -75,6 +75,6 @@ func (e *evaluation) change() rule.Change {
 }
 
 func (e *evaluation) coveredBy(p *rule.Pattern) bool {
-	_, ok := e.findAllow(e.policy.rules.Rewrite.OfRule(p.Rule))
+	_, ok := e.findCovering(e.whole, e.policy.rules.Rewrite.OfRule(p.Rule))
 	return ok
 }

@@ -6,8 +6,8 @@ import (
 	"strings"
 
 	"github.com/heldcall/heldcall/approvals"
+	"github.com/heldcall/heldcall/approvals/policy/call"
 	"github.com/heldcall/heldcall/approvals/policy/match"
-	"github.com/heldcall/heldcall/approvals/policy/resource"
 	"github.com/heldcall/heldcall/approvals/policy/shell"
 	"github.com/heldcall/heldcall/approvals/policy/shell/programs"
 )
@@ -18,11 +18,11 @@ const maxPattern = 500
 // suggestedPatterns returns patterns that would allow a call. The exact ones come first, and the call needs all of
 // them. Wider ones, with a *, follow. A wider one never allows another program, another task of a
 // project, or files that run later. folders returns those for the folders of the files of a call.
-func suggestedPatterns(c *resource.ParsedCall, folders func() []string) []string {
+func suggestedPatterns(c *call.Reading, folders func() []string) []string {
 	if len(c.Doubts) > 0 || c.Ambiguity != "" || c.Partial != "" || c.Filter != "" {
 		return []string{}
 	}
-	if c.Kind == resource.Shell {
+	if c.Kind == call.Shell {
 		return suggestCommands(c)
 	}
 	var patterns []string
@@ -35,9 +35,9 @@ func suggestedPatterns(c *resource.ParsedCall, folders func() []string) []string
 		patterns = append(patterns, c.Call.Tool+"("+argument+")")
 	}
 	switch {
-	case c.Kind == resource.Path && len(patterns) > 0:
+	case c.Kind == call.Path && len(patterns) > 0:
 		patterns = append(patterns, folders()...)
-	case c.Kind == resource.URL && len(patterns) > 0:
+	case c.Kind == call.URL && len(patterns) > 0:
 		patterns = append(patterns, suggestHosts(c)...)
 	case mayOpenTool(c):
 		patterns = append(patterns, c.Call.Tool+"(*)")
@@ -47,7 +47,7 @@ func suggestedPatterns(c *resource.ParsedCall, folders func() []string) []string
 
 // suggestHosts returns patterns for all pages of the hosts that a reader of the web asks by https,
 // where these are named and not of this machine's network.
-func suggestHosts(c *resource.ParsedCall) []string {
+func suggestHosts(c *call.Reading) []string {
 	if c.Tool.RiskOr("") != approvals.RiskMedium {
 		return nil
 	}
@@ -85,17 +85,17 @@ func unique(list []string) []string {
 }
 
 // exactly returns the argument of a pattern that allows a resource alone, or "".
-func exactly(c *resource.ParsedCall, r *resource.Candidate) string {
+func exactly(c *call.Reading, r *call.Candidate) string {
 	argument := r.Text
 	switch c.Kind {
-	case resource.Path:
+	case call.Path:
 		if argument != "/" {
 			argument = strings.TrimRight(argument, `/\`)
 		}
 		if g, err := match.NewPathGlob(argument); err != nil || !g.Covers(r.Path) || (r.Secret != "" && !c.Known.Profiles.NamesSecret(g)) {
 			return ""
 		}
-	case resource.URL:
+	case call.URL:
 		argument, _, _ = strings.Cut(argument, "?")
 		if g, err := match.NewURLGlob(argument); err != nil || !g.Covers(r.URL) {
 			return ""
@@ -118,9 +118,9 @@ var resourceNames = []string{"args", "cmd", "code", "command", "commands", "endp
 // mayOpenTool reports whether a pattern for every call of a tool is suggested: it has no resource,
 // also by the names of its arguments, and is not known as dangerous; or its resource is a text, such as a list of
 // tasks, and it is known as harmless.
-func mayOpenTool(c *resource.ParsedCall) bool {
+func mayOpenTool(c *call.Reading) bool {
 	switch {
-	case c.Tool != nil && c.Tool.Risk == approvals.RiskLow && c.Kind == resource.Plain && !c.Call.FreeText:
+	case c.Tool != nil && c.Tool.Risk == approvals.RiskLow && c.Kind == call.Plain && !c.Call.FreeText:
 		return true
 	case c.Call.FreeText || len(c.Whole()) > maxPattern:
 		return false
@@ -133,23 +133,23 @@ func mayOpenTool(c *resource.ParsedCall) bool {
 
 // suggestCommands returns an exact pattern for each command, and a wider one for those that only
 // read or check.
-func suggestCommands(c *resource.ParsedCall) []string {
+func suggestCommands(c *call.Reading) []string {
 	exact, wider := make([]string, 0, 4), make([]string, 0, 2)
-	uses := c.Places.Uses()
-	if slices.ContainsFunc(uses, readsAnything) {
+	if slices.ContainsFunc(c.Executions(), readsAnything) {
 		return []string{}
 	}
 	for _, script := range c.Scripts() {
-		if script.NotSimple != "" {
+		commands, ok := script.ToCover(true)
+		if !ok || len(commands) > maxCommands { // more than a reviewer is shown
 			return []string{}
 		}
-		for _, command := range script.Commands {
+		for _, command := range commands {
 			text := command.Suggest(c.Known.Programs, len(command.Words), false)
 			if !meansItself(text) {
 				return []string{}
 			}
 			exact = append(exact, c.Call.Tool+"("+text+")")
-			wider = appendWider(wider, c, command, uses)
+			wider = appendWider(wider, c, command)
 		}
 	}
 	return unique(append(exact, wider...))
@@ -157,20 +157,20 @@ func suggestCommands(c *resource.ParsedCall) []string {
 
 // readsAnything reports whether a command, of which nothing is known, reads a text that patterns are
 // not compared with, such as the patch of apply_patch.
-func readsAnything(u shell.Use) bool {
-	return u.Class == programs.Unknown && u.Command.Fed() && !u.Command.Redirect
+func readsAnything(e *call.Execution) bool {
+	return e.Use.Class == programs.Unknown && e.Command.Fed() && !e.Command.Redirect
 }
 
 // appendWider adds the wider patterns for a command, or for the commands that it replaces.
-func appendWider(patterns []string, c *resource.ParsedCall, command *shell.Command, uses []shell.Use) []string {
+func appendWider(patterns []string, c *call.Reading, command *shell.Command) []string {
 	if replaced := command.Instead(); len(replaced) > 0 {
 		for _, part := range replaced {
-			patterns = appendWider(patterns, c, part, uses)
+			patterns = appendWider(patterns, c, part)
 		}
 		return patterns
 	}
-	if i := slices.IndexFunc(uses, func(u shell.Use) bool { return u.Command == command }); i >= 0 && len(c.SecretWords(command)) == 0 {
-		if text := widerCommand(c.Known.Programs, &uses[i]); text != "" {
+	if e := c.Execution(command); len(e.Secrets()) == 0 {
+		if text := widerCommand(c.Known.Programs, &e.Use); text != "" {
 			patterns = append(patterns, c.Call.Tool+"("+text+")")
 		}
 	}

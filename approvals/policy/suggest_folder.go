@@ -7,8 +7,8 @@ import (
 	"strings"
 
 	"github.com/heldcall/heldcall/approvals"
+	"github.com/heldcall/heldcall/approvals/policy/call"
 	"github.com/heldcall/heldcall/approvals/policy/match"
-	"github.com/heldcall/heldcall/approvals/policy/resource"
 	"github.com/heldcall/heldcall/approvals/policy/rule"
 )
 
@@ -54,6 +54,8 @@ var systemFolders = strings.Fields("bin boot dev etc lib lib64 proc root run sbi
 func (q *question) mayOpen(file match.Location, folder string) bool {
 	lower := match.FoldCase(folder)
 	switch {
+	case match.GlobProblem(folderPattern(file.Anchor, folder)) != "": // such as a space at its beginning
+		return false
 	case file.Up > 0 || strings.Contains(folder, "*") || len(folder) > maxPattern || match.Visible(folder) != folder:
 		return false
 	case (strings.HasPrefix(lower, ".") && folder != ".") || strings.Contains(lower, "/."):
@@ -74,12 +76,12 @@ func inHome(lower string) bool {
 // asksAbout reports whether the policy denies or asks about a file below a folder, whatever is
 // granted.
 func (q *question) asksAbout(pattern, name string) bool {
-	call := q.c.Call
+	like := q.c.Call
 	text := strings.TrimSuffix(pattern, "**") + name
 	if q.c.Tool.Patch {
 		text = "*** Begin Patch\n*** Add File: " + text + "\n+x\n*** End Patch"
 	}
-	if call.Arguments = text; !call.FreeText {
+	if like.Arguments = text; !like.FreeText {
 		var value any = text
 		for _, field := range slices.Backward(q.c.Tool.Fields[0]) {
 			value = map[string]any{field: value}
@@ -88,9 +90,9 @@ func (q *question) asksAbout(pattern, name string) bool {
 		if err != nil {
 			return false
 		}
-		call.Arguments = string(arguments)
+		like.Arguments = string(arguments)
 	}
-	e := &evaluation{policy: q.e.policy, c: resource.Parse(call, &q.e.policy.rules.Known, parseRules{q.e.policy})}
+	e := &evaluation{policy: q.e.policy, c: call.Read(like, &q.e.policy.rules.Known, parseRules{q.e.policy})}
 	return e.findDeny().match != match.No || e.c.Secret() != "" ||
 		slices.ContainsFunc(e.findAsks(q.e.policy.rules.Ask), func(p *rule.Pattern) bool { return !p.Rule.GrantOverrides })
 }

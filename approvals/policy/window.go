@@ -8,6 +8,7 @@ import (
 	"github.com/heldcall/heldcall/approvals"
 	"github.com/heldcall/heldcall/approvals/policy/match"
 	"github.com/heldcall/heldcall/approvals/policy/rule"
+	"github.com/heldcall/heldcall/approvals/policy/shell"
 )
 
 // throughWindow returns the verdict on a call that people would be asked about because no rule
@@ -20,6 +21,7 @@ func (q *question) throughWindow(v Verdict) Verdict {
 	case w == nil, v.Risk == approvals.RiskCritical, !contained(v.Effects), !q.c.Places.Within():
 	case c.Unoffered != "", c.Tainted, c.Fixed, len(c.Secrets) > 0: // unknown, of others, elsewhere, or with the value of a secret
 	case q.denied.match != match.No, q.c.Tool != nil && q.c.Tool.Fallback == Ask:
+	case q.c.AnyScript(func(s *shell.Script) bool { return s.Compound != "" }): // a loop repeats what the call shows once
 	case q.e.policy.rules.Rewrite.AnyFor(c.Tool, q.c.Kind): // what would run is another call
 	default:
 		return q.verdict(rule.Basis{Action: Allow, Rule: "grant " + w.grant.ID, Risk: v.Risk, Reason: reasonOfWindow(&w.grant), Grants: []string{w.grant.ID}})

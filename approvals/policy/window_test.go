@@ -69,6 +69,8 @@ func TestTrustWindow(t *testing.T) {
 	unoffered.Unoffered = "It is not offered."
 	f("not offered", unoffered, Ask)
 	f("a command", bash("mkdir -p a && cat b"), Allow)
+	f("a loop", bash("for f in a b; do cat $f; done"), Ask)
+	f("a branch", bash("if true; then mkdir a; fi"), Ask)
 
 	f("denied", write("/app/denied"), Deny)
 	f("denied under a condition", write("/app/risky"), Deny)
@@ -96,7 +98,7 @@ func TestTrustWindow(t *testing.T) {
 	f("tainted", Call{Tool: "Write", Arguments: write("/app/a").Arguments, Tainted: true}, Ask)
 	f("run by the provider", Call{Tool: "Write", Arguments: write("/app/a").Arguments, Fixed: true}, Ask)
 	f("with a secret's value", Call{Tool: "Write", Arguments: `{"file_path":"/app/a","content":"secret://T"}`, Secrets: []string{"T"}}, Ask)
-	if v, ok := p.AllowsByName(Call{Principal: who, Tool: "Write"}); ok {
+	if v, ok := p.allowsAny(&Call{Principal: who, Tool: "Write"}); ok {
 		t.Errorf("a window allows a tool by name: %+v", v)
 	}
 }

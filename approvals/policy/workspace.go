@@ -7,7 +7,12 @@ import (
 )
 
 // Workspace returns the folders in which agents work, nil if the policy names none.
-func (p *Policy) Workspace() *workspace.Workspace { return p.rules.Known.Workspace }
+func (p *Policy) Workspace() *workspace.Workspace {
+	if w := p.rules.Known.Workspace; w.HasFolders() {
+		return w
+	}
+	return nil
+}
 
 // In returns the policy with another workspace, such as that of one client, or with the
 // folder of an agent: see [workspace.Workspace.Of].

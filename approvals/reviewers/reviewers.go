@@ -53,7 +53,7 @@ func CheckName(name string) error {
 	switch {
 	case !PlainName(name):
 		return fmt.Errorf("%q is not a name; write 1 to %d printable characters", name, MaxName)
-	case strings.EqualFold(name, LocalName) || strings.EqualFold(name, approvals.ReviewerTimeout):
+	case strings.EqualFold(name, LocalName) || approvals.Automatic(strings.ToLower(name)):
 		return fmt.Errorf("%q is the name of what heldcall does by itself; choose another", name)
 	}
 	return nil
@@ -65,11 +65,13 @@ type Reviewer struct {
 	User   string   `json:"user"` // the same person in principals of agents; Name unless configured otherwise
 	Role   Role     `json:"role"`
 	Groups []string `json:"groups"`
+	// Tenants limits what they see, decide and steer; empty: all.
+	Tenants approvals.TenantScope `json:"tenants,omitempty"`
 }
 
 // Sign sets the reviewer of a decision.
 func (r Reviewer) Sign(d *approvals.Decision) {
-	d.ReviewerID, d.ReviewerGroups = r.Name, r.Groups
+	d.ReviewerID, d.ReviewerGroups, d.Tenants = r.Name, r.Groups, r.Tenants
 	if r.User != r.Name {
 		d.ReviewerUser = r.User
 	}
@@ -112,7 +114,7 @@ func NewDirectory(entries []Entry) (*Directory, error) {
 			return nil, fmt.Errorf("reviewer %q: the name is empty, taken or %q", e.Name, LocalName)
 		}
 		who := e.Reviewer
-		who.User, who.Groups = cmp.Or(e.User, e.Name), slices.Clone(e.Groups)
+		who.User, who.Groups, who.Tenants = cmp.Or(e.User, e.Name), slices.Clone(e.Groups), slices.Clone(e.Tenants)
 		if err := d.addToken(e.TokenSHA256, who); err != nil {
 			return nil, fmt.Errorf("reviewer %q: %w", e.Name, err)
 		}
@@ -213,14 +215,14 @@ func (d *Directory) BySlack(userID string) (Reviewer, bool) {
 	return r, ok
 }
 
-// Profile returns the groups and the user of a reviewer, for [gate.Options]. A reviewer who
+// Profile returns the groups, the tenants and the user of a reviewer, for [gate.Options]. A reviewer who
 // may not decide has none.
 func (d *Directory) Profile(name string) (approvals.ReviewerProfile, bool) {
 	r, known := d.byName[name]
 	if !known || !r.Role.Includes(RoleReviewer) {
 		return approvals.ReviewerProfile{}, false
 	}
-	return approvals.ReviewerProfile{User: r.User, Groups: r.Groups}, true
+	return approvals.ReviewerProfile{User: r.User, Groups: r.Groups, Tenants: r.Tenants}, true
 }
 
 // tokenPrefix lets people and secret scanners recognise tokens.

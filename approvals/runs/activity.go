@@ -185,7 +185,7 @@ func (a *activity) requested(r *approvals.Request) {
 	}
 	if at.After(one.run.ActiveAt) {
 		one.run.ActiveAt = at
-		one.run.LastOutcome = cmp.Or(outcomes[r.Status], one.run.LastOutcome)
+		one.run.LastOutcome = cmp.Or(outcomeOf(r), one.run.LastOutcome)
 	}
 	a.scheduleLocked(one, a.end(one, one.run.ActiveAt))
 }
@@ -205,6 +205,17 @@ var outcomes = map[approvals.Status]approvals.Outcome{
 	approvals.StatusDenied:    approvals.OutcomeDeniedByPerson,
 	approvals.StatusExpired:   approvals.OutcomeExpired,
 	approvals.StatusCancelled: approvals.OutcomeCancelled,
+}
+
+// outcomeOf is the outcome of the call of a request, as far as the request decides it.
+func outcomeOf(r *approvals.Request) approvals.Outcome {
+	if d, _ := r.FinalDecision(); d.ReviewerID == approvals.ReviewerPolicy {
+		if r.Status == approvals.StatusDenied {
+			return approvals.OutcomeDeniedByRule
+		}
+		return approvals.OutcomeAllowedByRule
+	}
+	return outcomes[r.Status]
 }
 
 // end returns when a run ends that is silent since a time. The process that serves the
@@ -301,6 +312,11 @@ func (a *activity) outdated(one *activeRun, recorded *approvals.Run, now time.Ti
 
 // write records that a run is active.
 func (a *activity) write(ctx context.Context, one *activeRun) error {
+	if _, known := a.states.find(one.run.ID); !known { // as a rule the run is new
+		if _, err := a.put(ctx, one, one.run, 0); !errors.Is(err, approvals.ErrConflict) {
+			return err
+		}
+	}
 	run, revision, err := a.states.options.Store.Get(ctx, one.run.ID)
 	switch {
 	case errors.Is(err, approvals.ErrUnknownRun):

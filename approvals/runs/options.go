@@ -24,7 +24,9 @@ type Options struct {
 	Cancel func(ctx context.Context, request, reason string) error
 	// Schedule calls work about a run, "" for several, at a time, and again if it fails.
 	Schedule func(at time.Time, run string, work func(context.Context) error)
-	Idle     time.Duration // the silence of an agent after which its run ends
-	Now      func() time.Time
-	Log      *slog.Logger
+	// MaskWritten replaces secrets by their handles in what a person has written. Each field is a pointer to a value of JSON.
+	MaskWritten func(ctx context.Context, fields ...any) error
+	Idle        time.Duration // the silence of an agent after which its run ends
+	Now         func() time.Time
+	Log         *slog.Logger
 }

@@ -5,6 +5,7 @@ package runs
 
 import (
 	"context"
+	"encoding/json"
 	"errors"
 	"fmt"
 	"time"
@@ -51,11 +52,22 @@ func (r *Runs) Flush(ctx context.Context) { r.activity.flush(ctx) }
 // succeeds. An abort is final and cancels the pending requests of the run; a later pause
 // or resume is an [*approvals.InvalidError]. A signal by principal stays in force.
 func (r *Runs) Signal(ctx context.Context, s approvals.Signal) (approvals.Steered, error) {
+	if err := r.states.options.maskPayload(ctx, &s.Payload); err != nil {
+		return approvals.Steered{}, err
+	}
 	known, err := r.activity.read(ctx, s.RunID)
 	if err != nil && !errors.Is(err, approvals.ErrUnknownRun) {
 		return approvals.Steered{}, err
 	}
 	return r.states.signal(ctx, s, known)
+}
+
+// maskPayload replaces secrets by their handles in the payload of a signal, if it has one.
+func (o *Options) maskPayload(ctx context.Context, payload *json.RawMessage) error {
+	if !json.Valid(*payload) { // there is none, or the channel refuses it
+		return nil
+	}
+	return o.MaskWritten(ctx, payload)
 }
 
 // Signals returns the signals by principal.

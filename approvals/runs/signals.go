@@ -25,6 +25,9 @@ func (g *Signals) Send(ctx context.Context, s approvals.PrincipalSignal) (approv
 	if err != nil {
 		return s, err
 	}
+	if err := g.states.options.maskPayload(ctx, &s.Payload); err != nil {
+		return s, err
+	}
 	sent, err := g.write(ctx, s, event)
 	if err != nil {
 		return sent, err

@@ -53,7 +53,7 @@ func (s *Secrets) Conceal(ctx context.Context, r *approvals.Request, d *approval
 
 // concealTexts replaces secrets in the other texts of a decision.
 func (s *Secrets) concealTexts(ctx context.Context, r *approvals.Request, d *approvals.Decision) error {
-	if err := s.Await(ctx); err != nil {
+	if err := s.MaskWritten(ctx, &d.Note, &d.Patterns); err != nil {
 		return err
 	}
 	m, err := s.Masker(r.Principal)
@@ -73,5 +73,32 @@ func (s *Secrets) concealTexts(ctx context.Context, r *approvals.Request, d *app
 		return fmt.Errorf("mask a decision: %w", err)
 	}
 	*d = without
+	return nil
+}
+
+// MaskWritten replaces the secrets of all principals by their handles in what a person has written, before
+// it is stored. Each field is a pointer to a value of JSON. It fails with [approvals.ErrStoreUnavailable], or
+// while a stored secret cannot be read.
+func (s *Secrets) MaskWritten(ctx context.Context, fields ...any) error {
+	if err := s.Await(ctx); err != nil {
+		return err
+	}
+	m, err := s.maskerOfAll()
+	if m == nil || err != nil {
+		return err
+	}
+	for _, field := range fields {
+		text, err := json.Marshal(field)
+		if err != nil {
+			return fmt.Errorf("mask a text: %w", err)
+		}
+		masked := m.JSON(text)
+		if bytes.Equal(masked, text) {
+			continue
+		}
+		if err := json.Unmarshal(masked, field); err != nil {
+			return fmt.Errorf("mask a text: %w", err)
+		}
+	}
 	return nil
 }

@@ -11,6 +11,8 @@ import (
 	"time"
 
 	"filippo.io/age"
+
+	"github.com/heldcall/heldcall/internal/privatefile"
 )
 
 // keys are the identities of a key file. The first encrypts, all decrypt. A nil *keys
@@ -24,7 +26,7 @@ type keys struct {
 // openKeys reads a key file, as age-keygen writes it. It fails with [fs.ErrNotExist] if
 // there is none.
 func openKeys(file string) (*keys, error) {
-	text, err := os.ReadFile(file)
+	text, err := privatefile.Read(file)
 	if err != nil {
 		return nil, fmt.Errorf("read secrets.key_file: %w", err)
 	}

@@ -41,6 +41,9 @@ type Store interface {
 	// DeleteSecret deletes a record that is at a revision (0: at any), else it fails with
 	// [approvals.ErrConflict].
 	DeleteSecret(ctx context.Context, id string, at uint64) error
+	// EraseSecrets erases the bytes of records that were replaced or deleted, as UpdateSecret and DeleteSecret
+	// do, where a crash or an error has left them.
+	EraseSecrets(ctx context.Context) error
 	// WatchSecrets calls changed with every record and every change of one, gone with the ids of
 	// deleted ones and the revisions of their deletion, and loaded once after the records of the start.
 	WatchSecrets(ctx context.Context, changed func(id string, sealed []byte, revision uint64), gone func(id string, revision uint64), loaded func()) error
@@ -230,17 +233,32 @@ func (s *Secrets) Masker(who approvals.Principal) (*mask.Masker, error) {
 	for _, err := range s.broken {
 		return nil, err
 	}
+	m = s.newMasker(func(one *stored) bool { return one.IsFor(who) })
+	s.maskers[who] = m
+	return m, nil
+}
+
+// maskerOfAll returns the masker of the secrets of all principals, nil if there are none.
+func (s *Secrets) maskerOfAll() (*mask.Masker, error) {
+	s.mu.RLock()
+	defer s.mu.RUnlock()
+	for _, err := range s.broken {
+		return nil, err
+	}
+	return s.newMasker(func(*stored) bool { return true }), nil
+}
+
+// newMasker returns the masker of the secrets that are chosen. The caller holds the lock.
+func (s *Secrets) newMasker(chosen func(*stored) bool) *mask.Masker {
 	var all []mask.Secret // always in the same order
 	for _, id := range slices.Sorted(maps.Keys(s.byID)) {
-		if one := s.byID[id]; one.Principal == who && id != checkID {
+		if one := s.byID[id]; id != checkID && chosen(&one) {
 			for _, value := range append([]string{one.Value}, one.Former...) {
 				all = append(all, mask.Secret{Name: one.Name, Value: value})
 			}
 		}
 	}
-	m = mask.New(all)
-	s.maskers[who] = m
-	return m, nil
+	return mask.New(all)
 }
 
 // Has reports whether a principal may have secrets.
@@ -250,17 +268,32 @@ func (s *Secrets) Has(who approvals.Principal) bool {
 }
 
 // Value returns the value of a secret for a call: that of the session, else that of the
-// principal. It is false if there is none, or if it has ended.
+// principal, else that of all principals of which it is one, the narrowest first. It is false if there is
+// none, or if it has ended.
 func (s *Secrets) Value(who approvals.Principal, session, name string) (value string, ok bool) {
 	s.mu.RLock()
 	defer s.mu.RUnlock()
 	for _, of := range []string{session, ""} {
-		one, exists := s.byID[idOf(approvals.Secret{Name: name, Principal: who, SessionID: of})]
-		if exists && s.now().Before(one.ExpiresAt) {
-			return one.Value, true
+		for _, principal := range holders(who) {
+			one, exists := s.byID[idOf(approvals.Secret{Name: name, Principal: principal, SessionID: of})]
+			if exists && s.now().Before(one.ExpiresAt) {
+				return one.Value, true
+			}
 		}
 	}
 	return "", false
+}
+
+// holders returns the principals whose secrets a principal may use, the narrowest first.
+func holders(who approvals.Principal) (all []approvals.Principal) {
+	for _, tenant := range []string{who.Tenant, approvals.EveryName} {
+		for _, user := range []string{who.User, approvals.EveryName} {
+			for _, agent := range []string{who.Agent, approvals.EveryName} {
+				all = append(all, approvals.Principal{Tenant: tenant, User: user, Agent: agent})
+			}
+		}
+	}
+	return all
 }
 
 // List returns all secrets without their values, by name.

@@ -263,3 +263,53 @@ func TestKeyFileIsMadeOnce(t *testing.T) {
 		t.Errorf("the folder has %v, %v", files, err)
 	}
 }
+
+// A key file that others can use is refused, with the file, its mode and what to do.
+func TestKeyFileOfOthers(t *testing.T) {
+	keyFile := filepath.Join(t.TempDir(), "secrets.key")
+	s := run(t, secrets.Options{Store: memstore.New(memstore.Options{}).Secrets, KeyFile: keyFile})
+	set(t, s, approvals.Secret{Name: "TOKEN", Principal: alice}, value)
+	if err := os.Chmod(keyFile, 0o644); err != nil {
+		t.Fatal(err)
+	}
+	_, err := secrets.New(secrets.Options{Store: memstore.New(memstore.Options{}).Secrets, KeyFile: keyFile})
+	for _, part := range []string{keyFile, "0644", "chmod 600"} {
+		if err == nil || !strings.Contains(err.Error(), part) {
+			t.Errorf("%q is not in %v", part, err)
+		}
+	}
+}
+
+// A part of a principal that is * matches all names: the value is masked for all whom it is for, and for no others.
+func TestSecretOfEverybody(t *testing.T) {
+	s := run(t, secrets.Options{Store: memstore.New(memstore.Options{}).Secrets, KeyFile: filepath.Join(t.TempDir(), "secrets.key")})
+	set(t, s, approvals.Secret{Name: "TOKEN", Principal: approvals.Principal{Tenant: "globex", User: "*", Agent: "*"}}, value)
+	for who, has := range map[approvals.Principal]bool{
+		{Tenant: "globex"}:                              true,
+		{Tenant: "globex", User: "bob"}:                 true,
+		{Tenant: "globex", User: "bob", Agent: "coder"}: true,
+		{Tenant: "globex", Agent: "coder"}:              true,
+		{Tenant: "other", User: "bob"}:                  false,
+		{Tenant: "default"}:                             false,
+	} {
+		m, err := s.Masker(who)
+		if err != nil || (m != nil) != has {
+			t.Errorf("%v is masked: %t, %v", who, m != nil, err)
+		}
+		if got, ok := s.Value(who, "s", "TOKEN"); ok != has || (has && got != value) {
+			t.Errorf("%v gets %q", who, got)
+		}
+	}
+	own := "gho_0f-Bob-alone-7!"
+	set(t, s, approvals.Secret{Name: "TOKEN", Principal: approvals.Principal{Tenant: "globex", User: "bob", Agent: "*"}}, own)
+	if got, _ := s.Value(approvals.Principal{Tenant: "globex", User: "bob", Agent: "coder"}, "", "TOKEN"); got != own {
+		t.Errorf("the narrower one does not count: %q", got)
+	}
+	m, err := s.Masker(approvals.Principal{Tenant: "globex", User: "bob", Agent: "coder"})
+	if err != nil {
+		t.Fatal(err)
+	}
+	if masked := string(m.JSON([]byte(`{"a":"` + own + " " + value + `"}`))); strings.Contains(masked, own) || strings.Contains(masked, value) {
+		t.Errorf("one of both is not masked: %s", masked)
+	}
+}

@@ -49,7 +49,7 @@ func (s *Secrets) check(one approvals.Secret, value string) (approvals.Secret, e
 	case !namePattern.MatchString(one.Name):
 		return one, approvals.Invalid("name", "is not a name of an environment variable of at most 64 characters, such as GITHUB_TOKEN")
 	case one.Principal.Tenant == "":
-		return one, approvals.Invalid("principal", "has no tenant; that of agents without a configured one is default")
+		return one, approvals.Invalid("principal", "has no tenant; that of agents without a configured one is default; * is all")
 	case !now.Before(one.ExpiresAt):
 		return one, approvals.Invalid("expires_at", "is in the past")
 	}
@@ -255,6 +255,9 @@ func (s *Secrets) sweep(ctx context.Context) {
 		return err
 	})
 	for tick := time.NewTicker(sweepEvery); ; {
+		if err := s.store.EraseSecrets(ctx); err != nil && ctx.Err() == nil {
+			s.log.Error("failed to erase older records of secrets; trying again in an hour", "error", err)
+		}
 		s.each(ctx, func(one stored) bool {
 			return !one.ExpiresAt.IsZero() && s.now().After(one.ExpiresAt.Add(keptAfter))
 		}, func(ctx context.Context, id string, one stored) error {

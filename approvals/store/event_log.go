@@ -11,6 +11,7 @@ import (
 	"github.com/heldcall/heldcall/approvals"
 	"github.com/heldcall/heldcall/approvals/audit"
 	"github.com/heldcall/heldcall/approvals/store/natskv"
+	"github.com/heldcall/heldcall/approvals/store/subjects"
 )
 
 // EventLog is the audit log in a stream: a chain of events, each a message. event_stream.go writes
@@ -52,6 +53,17 @@ func (s *EventLog) EnsureEvent(ctx context.Context, e approvals.Event) error {
 		return err
 	}
 	return s.backend.Fail(natskv.OpAppend, "append to the audit log", err)
+}
+
+// HasEvent reports whether an event of the type, the tenant and the request of e is in the log.
+func (s *EventLog) HasEvent(ctx context.Context, e approvals.Event) (bool, error) {
+	for _, err := range natskv.Messages(ctx, s.stream, subjects.OfEvent(e), 1) {
+		if err != nil {
+			return false, s.backend.Fail(natskv.OpRead, "look for an event of request "+e.RequestID, err)
+		}
+		return true, nil
+	}
+	return false, nil
 }
 
 // Events yields the audit log from a sequence on and waits for more.

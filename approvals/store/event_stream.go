@@ -108,7 +108,8 @@ func (e entryStream) AppendAfter(ctx context.Context, seq uint64, entries []audi
 		each = 1
 	}
 	for part := range slices.Chunk(entries, each) {
-		n, err := e.bounded(ctx, func(ctx context.Context) (int, error) { return publish(ctx, seq+uint64(done), part) })
+		after := seq + uint64(done) // publish may begin after this call has ended
+		n, err := e.bounded(ctx, func(ctx context.Context) (int, error) { return publish(ctx, after, part) })
 		if done += n; err != nil {
 			return done, err
 		}

@@ -25,6 +25,7 @@ const (
 	searchReads = 2000            // requests that are read
 	searchTime  = 5 * time.Second // after which no more are read
 	maxSearches = 2               // at the same time; others wait for at most searchTime
+	maxLists    = 4               // the same: a page of large requests takes several times listBytes while it is read
 )
 
 // ListRequests lists requests, newest first. A page of large requests ends early, with
@@ -35,14 +36,24 @@ func (s *Requests) ListRequests(ctx context.Context, f approvals.Filter) (approv
 	if f.Limit <= 0 {
 		f.Limit = defaultPage
 	}
-	byWords := f.Text != ""
-	if byWords {
-		done, err := s.awaitSearch(ctx)
+	if f.Text != "" {
+		done, err := awaitPlace(ctx, s.searching)
 		if err != nil {
 			return approvals.Page{}, err
 		}
 		defer done()
 	}
+	done, err := awaitPlace(ctx, s.listing)
+	if err != nil {
+		return approvals.Page{}, err
+	}
+	defer done()
+	return s.list(ctx, f)
+}
+
+// list reads a page, in batches.
+func (s *Requests) list(ctx context.Context, f approvals.Filter) (approvals.Page, error) {
+	byWords := f.Text != ""
 	page, search := approvals.Page{Items: []approvals.Request{}}, approvals.NewSearch(f.Text)
 	batch, began, bytes := f, time.Now(), 0
 	for looked := 0; bytes < listBytes && (!byWords || (looked < searchReads && time.Since(began) < searchTime)); looked += batch.Limit {
@@ -90,15 +101,15 @@ func appendFound(page *approvals.Page, read []approvals.Request, search approval
 	return size, false
 }
 
-// awaitSearch waits for the right to search: released calls need the store too.
-func (s *Requests) awaitSearch(ctx context.Context) (done func(), err error) {
+// awaitPlace waits for a place among the lists that are read: released calls need the store too.
+func awaitPlace(ctx context.Context, places chan struct{}) (done func(), err error) {
 	ctx, cancel := context.WithTimeout(ctx, searchTime)
 	defer cancel()
 	select {
-	case s.searching <- struct{}{}:
-		return func() { <-s.searching }, nil
+	case places <- struct{}{}:
+		return func() { <-places }, nil
 	case <-ctx.Done():
-		return nil, fmt.Errorf("%w: too many searches: %w", approvals.ErrStoreUnavailable, ctx.Err())
+		return nil, fmt.Errorf("%w: too many lists are read: %w", approvals.ErrStoreUnavailable, ctx.Err())
 	}
 }
 

@@ -18,7 +18,7 @@ func TestConcurrentSearches(t *testing.T) {
 	defer s.Close()
 	var ended []func()
 	for range maxSearches {
-		done, err := s.Requests.awaitSearch(t.Context())
+		done, err := awaitPlace(t.Context(), s.Requests.searching)
 		if err != nil {
 			t.Fatal(err)
 		}

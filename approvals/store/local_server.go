@@ -33,7 +33,7 @@ const recordInterval = 5 * time.Second
 func (s *Store) startServer(o Options) error {
 	local, err := embedded.Start(embedded.Options{
 		Dir: o.Dir, Listen: o.Listen, Reviewers: o.Reviewers, ReviewersOnly: o.ReviewersOnly, Channels: o.Channels,
-		Kept: kept(o.Retention), AcceptLoss: o.AcceptLoss, Log: o.Log,
+		Kept: kept(o.Retention), Unrecorded: unrecorded(), Erased: []string{"KV_" + BucketSecrets}, AcceptLoss: o.AcceptLoss, Memory: o.Memory, Log: o.Log,
 	})
 	if err != nil {
 		return err

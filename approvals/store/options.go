@@ -9,6 +9,8 @@ import (
 	"github.com/prometheus/client_golang/prometheus"
 
 	"github.com/heldcall/heldcall/approvals/reviewers"
+	"github.com/heldcall/heldcall/internal/memory"
+	"github.com/heldcall/heldcall/internal/privatefile"
 )
 
 // Names of the buckets in NATS.
@@ -59,6 +61,7 @@ type Options struct {
 	// AcceptLoss opens the state although a part of it is missing or damaged: see
 	// [Store.Loss].
 	AcceptLoss bool
+	Memory     *memory.Budget // has what the embedded server keeps for bots that do not read; nil: no limit but its own
 	Log        *slog.Logger
 	Registerer prometheus.Registerer
 }
@@ -85,6 +88,14 @@ func (o Options) withDefaults() Options {
 // credentials returns the options for the authentication with an external server.
 func credentials(o Options) ([]natsgo.Option, error) {
 	var options []natsgo.Option
+	for setting, file := range map[string]string{"creds": o.Creds, "nkey": o.NKey, "tls.key": o.TLSKey} {
+		if file == "" {
+			continue
+		}
+		if err := privatefile.Check(file); err != nil {
+			return nil, fmt.Errorf("nats.%s: %w", setting, err)
+		}
+	}
 	if o.Creds != "" {
 		options = append(options, natsgo.UserCredentials(o.Creds))
 	}

@@ -2,6 +2,7 @@ package store
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"time"
 
@@ -22,7 +23,8 @@ type provisioned struct {
 	turns    jetstream.Stream              // of the bucket of turns
 	held     objects                       // large held turns
 	events   jetstream.Stream
-	lost     MissingError // streams whose loss is accepted
+	retained time.Duration // of requests and runs, until now
+	lost     MissingError  // streams whose loss is accepted
 }
 
 // provisioner creates or updates the buckets and streams, with a number of copies.
@@ -51,6 +53,9 @@ func provision(ctx context.Context, b *natskv.Backend, o Options) (p provisioned
 }
 
 func (b provisioner) all(ctx context.Context, o Options) (p provisioned, err error) {
+	if p.retained, err = b.retention(ctx, o.Retention); err != nil {
+		return p, err
+	}
 	if p.buckets, err = b.buckets(ctx, o.Retention); err != nil {
 		return p, err
 	}
@@ -74,30 +79,58 @@ func (b provisioner) all(ctx context.Context, o Options) (p provisioned, err err
 
 // provisionedBucket is a bucket and the time for which it keeps a record (0: for ever).
 type provisionedBucket struct {
-	name string
-	ttl  time.Duration
+	name    string
+	ttl     time.Duration
+	history int64 // records of a key, so that the older one can be erased; 0: one
 }
 
 func provisionedBuckets(retention time.Duration) []provisionedBucket {
 	return []provisionedBucket{
-		{BucketRequests, retention},
-		{BucketTurns, TurnTTL},
-		{BucketRuns, retention},
-		{BucketSignals, 0}, // a stopped principal stays so
-		{BucketGrants, 0},
-		{BucketDelegations, DelegationTTL},
-		{BucketDeliveries, retention},
-		{BucketPush, 0},
-		{BucketLimits, LimitTTL},
-		{BucketSecrets, 0},
+		{name: BucketRequests, ttl: retention},
+		{name: BucketTurns, ttl: TurnTTL},
+		{name: BucketRuns, ttl: retention},
+		{name: BucketSignals}, // a stopped principal stays so
+		{name: BucketGrants},
+		{name: BucketDelegations, ttl: DelegationTTL},
+		{name: BucketDeliveries, ttl: retention},
+		{name: BucketPush},
+		{name: BucketLimits, ttl: LimitTTL},
+		{name: BucketSecrets, history: 2},
 	}
+}
+
+// retention returns the time for which runs and requests were kept until now: the server has removed older
+// ones, also if they are kept for longer from now on.
+func (b provisioner) retention(ctx context.Context, next time.Duration) (retained time.Duration, err error) {
+	err = b.WhenReady(ctx, "read the retention", func(ctx context.Context) error {
+		stream, err := b.JS.Stream(ctx, "KV_"+BucketRuns)
+		if errors.Is(err, jetstream.ErrStreamNotFound) {
+			retained = next
+			return nil
+		}
+		if err == nil {
+			retained = min(next, stream.CachedInfo().Config.MaxAge)
+		}
+		return err
+	})
+	return retained, err
+}
+
+// unrecorded returns the streams of the versions before 2026-11-23, which recorded no states of
+// streams. It must not grow: a state with any other stream has a record.
+func unrecorded() []string {
+	names := []string{subjects.StreamEvents, subjects.StreamRequests}
+	for _, bucket := range []string{BucketRequests, BucketTurns, BucketRuns, BucketGrants, BucketDelegations, BucketDeliveries, BucketPush} {
+		names = append(names, "KV_"+bucket)
+	}
+	return names
 }
 
 // kept returns the streams whose messages are deleted by age only.
 func kept(retention time.Duration) map[string]time.Duration {
 	streams := map[string]time.Duration{subjects.StreamEvents: retention, subjects.StreamRequests: retention}
 	for _, bucket := range provisionedBuckets(retention) {
-		if bucket.name != BucketTurns { // turns may be deleted
+		if bucket.name != BucketTurns && bucket.history == 0 { // turns may be deleted, and older records erased
 			streams["KV_"+bucket.name] = bucket.ttl
 		}
 	}
@@ -107,7 +140,7 @@ func kept(retention time.Duration) map[string]time.Duration {
 func (b provisioner) buckets(ctx context.Context, retention time.Duration) (map[string]jetstream.KeyValue, error) {
 	buckets := map[string]jetstream.KeyValue{}
 	for _, bucket := range provisionedBuckets(retention) {
-		kv, err := b.EnsureBucket(ctx, b.copies, jetstream.StreamConfig{Name: bucket.name, MaxAge: bucket.ttl})
+		kv, err := b.EnsureBucket(ctx, b.copies, jetstream.StreamConfig{Name: bucket.name, MaxAge: bucket.ttl, MaxMsgsPerSubject: bucket.history})
 		if err != nil {
 			return nil, err
 		}

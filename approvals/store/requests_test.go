@@ -1,7 +1,9 @@
 package store_test
 
 import (
+	"context"
 	"fmt"
+	"slices"
 	"strings"
 	"testing"
 
@@ -50,4 +52,64 @@ func TestListsOfLargeRequestsAreBounded(t *testing.T) {
 	if len(seen) != requests {
 		t.Errorf("%d requests are listed, want %d", len(seen), requests)
 	}
+}
+
+// A start reads the open requests among few others in one pass, and few open ones among many others by their keys.
+func TestStartReadsOpenRequestsOnly(t *testing.T) {
+	for name, closedBetween := range map[string]int{"among few": 1, "among many": 20} {
+		t.Run(name, func(t *testing.T) {
+			dir := t.TempDir()
+			s := open(t, store.Options{Dir: dir})
+			revisions := map[string]uint64{}
+			create := func() string {
+				r := approvals.Request{ID: ulid.Make().String(), Status: approvals.StatusPending, ToolName: "write"}
+				revision, err := s.Requests.CreateRequest(t.Context(), r)
+				if err != nil {
+					t.Fatal(err)
+				}
+				revisions[r.ID] = revision
+				return r.ID
+			}
+			var opened, closed []string
+			for range 3 {
+				opened = append(opened, create())
+				for range closedBetween {
+					closed = append(closed, create())
+				}
+			}
+			opened = append(opened, create())
+			watchedUntil(t, s, opened[3])
+			for _, id := range closed {
+				s.Requests.CloseRequest(id, revisions[id])
+			}
+			if err := s.Close(); err != nil {
+				t.Fatal(err)
+			}
+			s = open(t, store.Options{Dir: dir})
+			if got := watchedUntil(t, s, ""); !slices.Equal(got, opened) {
+				t.Errorf("reported are %q, want %q", got, opened)
+			}
+			if got, err := s.Requests.MissingRequests(t.Context(), append(closed, "unknown", opened[0])); err != nil || !slices.Equal(got, []string{"unknown"}) {
+				t.Errorf("missing are %q, %v", got, err)
+			}
+		})
+	}
+}
+
+// watchedUntil returns the requests that a watch reports, until it has loaded and reported an id ("": any).
+func watchedUntil(t *testing.T, s *store.Store, id string) (reported []string) {
+	t.Helper()
+	ctx, stop := context.WithCancel(t.Context())
+	defer stop()
+	loaded := false
+	check := func() {
+		if loaded && (id == "" || slices.Contains(reported, id)) {
+			stop()
+		}
+	}
+	err := s.Requests.WatchRequests(ctx, func(r approvals.Stored) { reported = append(reported, r.Request.ID); check() }, func() { loaded = true; check() })
+	if err != nil {
+		t.Fatal(err)
+	}
+	return reported
 }

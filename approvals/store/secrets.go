@@ -2,6 +2,8 @@ package store
 
 import (
 	"context"
+	"errors"
+	"fmt"
 
 	"github.com/nats-io/nats.go/jetstream"
 
@@ -38,16 +40,53 @@ func (s *Secrets) CreateSecret(ctx context.Context, id string, sealed []byte) (r
 	return revision, err
 }
 
-// UpdateSecret replaces the record at a revision, else it fails with
+// UpdateSecret replaces the record at a revision, and erases its bytes, else it fails with
 // [approvals.ErrConflict].
 func (s *Secrets) UpdateSecret(ctx context.Context, id string, sealed []byte, at uint64) (uint64, error) {
-	return s.bucket.CompareAndSet(ctx, id, sealed, at)
+	revision, err := s.bucket.CompareAndSet(ctx, id, sealed, at)
+	if err == nil {
+		s.erase(ctx, id)
+	}
+	return revision, err
 }
 
-// DeleteSecret deletes a record that is at a revision (0: at any), and the bytes of all its versions, else
-// it fails with [approvals.ErrConflict].
+// DeleteSecret deletes a record that is at a revision (0: at any), and erases the bytes of all its
+// versions, else it fails with [approvals.ErrConflict].
 func (s *Secrets) DeleteSecret(ctx context.Context, id string, at uint64) error {
-	return purge(ctx, s.bucket, "delete secret "+id, id, jetstream.LastRevision(at))
+	conflict := false
+	err := s.bucket.Backend.Write(ctx, natskv.OpWrite, "delete secret "+id, func(ctx context.Context) error {
+		err := s.bucket.KV.Delete(ctx, id, jetstream.LastRevision(at))
+		if conflict = natskv.WrongSequence(err) || errors.Is(err, jetstream.ErrKeyRevisionMismatch); conflict {
+			return nil
+		}
+		return err
+	})
+	if conflict {
+		return fmt.Errorf("delete secret %s: %w", id, approvals.ErrConflict)
+	}
+	if err == nil {
+		s.erase(ctx, id)
+	}
+	return err
+}
+
+// erase erases the older records of an id, also if the caller has gone. What could not be erased is
+// erased by [Secrets.EraseSecrets] later.
+func (s *Secrets) erase(ctx context.Context, id string) {
+	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), approvals.WriteTimeout)
+	defer cancel()
+	if err := s.bucket.EraseOlder(ctx, id); err != nil {
+		s.bucket.Backend.Log.Error("an older value of a secret is still in the store, encrypted; trying again in an hour, and at the next start", "id", id, "error", err)
+	}
+}
+
+// EraseSecrets erases the older records of all secrets that a crash or an error has left.
+func (s *Secrets) EraseSecrets(ctx context.Context) error {
+	ids, err := s.bucket.WithHistory(ctx)
+	for _, id := range ids {
+		s.erase(ctx, id)
+	}
+	return err
 }
 
 // WatchSecrets calls changed with every record and every change of one, and gone with the

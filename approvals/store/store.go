@@ -34,10 +34,15 @@ type Store struct {
 	Secrets     *Secrets
 	HeldTurns   *HeldTurns
 
-	backend *natskv.Backend
-	server  natsServer
-	workers workers
+	backend  *natskv.Backend
+	server   natsServer
+	workers  workers
+	retained time.Duration
 }
+
+// Retained returns the shortest time for which requests and runs were kept before the start, and are
+// kept now.
+func (s *Store) Retained() time.Duration { return s.retained }
 
 // GateStore has the parts of a store that a gate needs: it is an [approvals.Store].
 type GateStore struct {
@@ -103,7 +108,7 @@ func (s *Store) open(ctx context.Context, o Options) error {
 	if err != nil {
 		return err
 	}
-	s.server.lost = p.lost
+	s.server.lost, s.retained = p.lost, p.retained
 	if s.server.local != nil {
 		if err := s.server.local.serveConsumers(); err != nil {
 			return err

@@ -160,6 +160,7 @@ var eventDescriptions = map[approvals.EventType]string{
 	approvals.EventCallDenied:        "the call is denied",
 	approvals.EventCallModified:      "the arguments are changed",
 	approvals.EventCallReleased:      "the call is released to the agent",
+	approvals.EventCallNotReleased:   "the approved call is not released",
 	approvals.EventDenialTold:        "the model gets the denial",
 	approvals.EventRunPaused:         "the run is paused",
 	approvals.EventRunResumed:        "the run is resumed",

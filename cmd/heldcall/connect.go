@@ -6,7 +6,6 @@ import (
 	"fmt"
 	"net"
 	"os"
-	"runtime"
 	"slices"
 	"strings"
 
@@ -14,6 +13,7 @@ import (
 	"github.com/heldcall/heldcall/cmd/heldcall/internal/discovery"
 	"github.com/heldcall/heldcall/console/client"
 	"github.com/heldcall/heldcall/console/problem"
+	"github.com/heldcall/heldcall/internal/privatefile"
 	"github.com/heldcall/heldcall/internal/sanitize"
 	"github.com/heldcall/heldcall/internal/textview"
 )
@@ -160,14 +160,7 @@ func askToken(ctx context.Context, console *client.Client, url string, s *stream
 
 // readToken reads the token in a file that only its owner can read.
 func readToken(file string) (string, error) {
-	info, err := os.Stat(file)
-	if err != nil {
-		return "", &usageError{fmt.Errorf("read the token: %w", err)}
-	}
-	if runtime.GOOS != "windows" && info.Mode().Perm()&0o077 != 0 {
-		return "", usagef("the token in %s can be read by others: make it 0600", file)
-	}
-	content, err := os.ReadFile(file)
+	content, err := privatefile.Read(file)
 	if err != nil {
 		return "", &usageError{fmt.Errorf("read the token: %w", err)}
 	}

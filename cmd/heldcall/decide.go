@@ -4,9 +4,13 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"math"
+	"slices"
+	"time"
 
 	"github.com/heldcall/heldcall/approvals"
 	"github.com/heldcall/heldcall/console/client"
+	"github.com/heldcall/heldcall/internal/sanitize"
 	"github.com/heldcall/heldcall/internal/textview"
 )
 
@@ -47,28 +51,22 @@ type severalRequests struct {
 	connection
 	outputFlag
 	IDs []string `arg:"" optional:"" name:"id" help:"Requests, each as its ${id}. Without any: the only pending request."`
+	Run string   `name:"run" help:"The calls of this run that are pending now. They are shown first, and you confirm." placeholder:"ID"`
+	Yes bool     `help:"With --run: decide without being asked."`
 }
 
 // decide takes the same decision on each request. It decides none if an id is unknown.
-// Without ids it decides the request that was the only pending one when it was read.
+// Without ids it decides the request that was the only pending one when it was read, or
+// with a run those of its calls that it has shown.
 // A failed decision does not stop the others.
 func (c severalRequests) decide(ctx context.Context, s *streams, decision approvals.Decision) error {
 	console, err := c.dial(ctx, s)
 	if err != nil {
 		return err
 	}
-	var ids []*string
-	for i := range c.IDs {
-		ids = append(ids, &c.IDs[i])
-	}
-	if len(ids) == 0 {
-		ids = []*string{nil}
-	}
-	requests := make([]approvals.Request, len(ids))
-	for i, id := range ids {
-		if requests[i], err = resolve(ctx, console, id); err != nil {
-			return err
-		}
+	requests, err := c.requests(ctx, s, console, decision.Action)
+	if err != nil {
+		return err
 	}
 	var failures []error
 	for i := range requests {
@@ -83,6 +81,82 @@ func (c severalRequests) decide(ctx context.Context, s *streams, decision approv
 		failures = append(failures, decideOne(ctx, s, console, c.outputFlag, d))
 	}
 	return errors.Join(failures...)
+}
+
+// requests returns the requests to decide: those that were named, or those of a run.
+func (c severalRequests) requests(ctx context.Context, s *streams, console *client.Client, action approvals.Action) (requests []approvals.Request, err error) {
+	if c.Run != "" {
+		return c.ofRun(ctx, s, console, action)
+	}
+	ids := []*string{nil}
+	if len(c.IDs) > 0 {
+		ids = nil
+	}
+	for i := range c.IDs {
+		ids = append(ids, &c.IDs[i])
+	}
+	for _, id := range ids {
+		request, err := resolve(ctx, console, id)
+		if err != nil {
+			return nil, err
+		}
+		requests = append(requests, request)
+	}
+	return requests, nil
+}
+
+// ofRun shows the pending calls of a run that may be decided together, and returns them once the person has confirmed. Calls
+// that come later are not among them.
+func (c severalRequests) ofRun(ctx context.Context, s *streams, console *client.Client, action approvals.Action) ([]approvals.Request, error) {
+	if len(c.IDs) > 0 {
+		return nil, usagef("give ids or --run, not both")
+	}
+	pending, _, err := collect(math.MaxInt, func(limit int, cursor string) ([]approvals.Request, string, error) {
+		page, err := console.Requests(ctx, approvals.Filter{Status: approvals.StatusPending, RunID: c.Run, Limit: limit, Cursor: cursor})
+		return page.Items, page.NextCursor, err
+	})
+	if err != nil {
+		return nil, err
+	}
+	var requests []approvals.Request
+	for i := range slices.Backward(pending) { // the oldest first
+		request, err := console.Request(ctx, pending[i].ID) // the list may have it abridged
+		if err != nil {
+			return nil, err
+		}
+		if why := decidedAlone(&request); why != "" && action.Approves() {
+			fmt.Fprintf(s.err, "Left out: %s %s, %s; decide it by itself.\n", request.ID, sanitize.Line(request.ToolName), why)
+			continue
+		}
+		requests = append(requests, request)
+		if !c.json() {
+			fmt.Fprintln(s.out, textview.Request(&request, time.Now()))
+		}
+	}
+	if len(requests) == 0 {
+		return nil, &unknownRequest{"no call of run " + sanitize.Line(c.Run) + " is pending that can be decided together with others; `heldcall requests --run " + textview.ShellWord(c.Run) + "` lists what is pending"}
+	}
+	if c.Yes {
+		return requests, nil
+	}
+	var ids []string
+	for i := range requests {
+		ids = append(ids, requests[i].ID)
+	}
+	return requests, confirmCalls(ctx, s, ids)
+}
+
+// decidedAlone is why an approval of a request is no part of one decision on several, "" if it may be.
+func decidedAlone(r *approvals.Request) string {
+	switch {
+	case r.Asks():
+		return "a question"
+	case r.RiskLevel == approvals.RiskCritical:
+		return "a critical call"
+	case r.Details.Confirm != "" || r.Details.Passkey:
+		return "a call whose approval has to be confirmed"
+	}
+	return ""
 }
 
 // decideOne takes one decision and prints what it was about.

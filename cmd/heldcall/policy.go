@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"io"
 	"io/fs"
+	"os"
 	"path/filepath"
 
 	"github.com/heldcall/heldcall/approvals"
@@ -58,7 +59,7 @@ func (c *policyCheckCommand) Run(s *streams) error {
 // agentPolicy has the flags for a policy file and for the folder of the agent whose calls it judges.
 type agentPolicy struct {
 	Policy  string `placeholder:"FILE" default:"policy.yaml" help:"The policy file (policy.yaml)."`
-	Workdir string `placeholder:"DIR" help:"The agent's folder, from which relative paths of calls count. Without it, they are uncertain."`
+	Workdir string `placeholder:"DIR" help:"The agent's folder, from which relative paths of calls count, and whose files are looked at. Without it, they are uncertain."`
 }
 
 func (p *agentPolicy) load() (*policy.Policy, error) {
@@ -70,7 +71,13 @@ func (p *agentPolicy) load() (*policy.Policy, error) {
 	if err != nil {
 		return nil, fmt.Errorf("find the folder of --workdir: %w", err)
 	}
-	return rules.In(rules.Workspace().Of(workspace.Agent{Folder: folder})), nil
+	return rules.In(rules.Workspace().Of(workspace.Agent{Folder: folder, Seen: isFolder(folder)})), nil
+}
+
+// isFolder reports whether a folder is there, so that it can be looked at.
+func isFolder(path string) bool {
+	info, err := os.Stat(path)
+	return err == nil && info.IsDir()
 }
 
 type policyExplainCommand struct {
@@ -115,13 +122,21 @@ func (c *policyExplainCommand) Run(s *streams) error {
 }
 
 type policyTestCommand struct {
-	Policy string   `placeholder:"FILE" help:"The policy file, in place of the one that the cases name."`
-	Files  []string `arg:"" name:"cases" help:"Files of cases."`
+	Policy  string   `placeholder:"FILE" help:"The policy file, in place of the one that the cases name."`
+	Workdir string   `placeholder:"DIR" help:"The agent's folder of cases that name none. Its files are looked at."`
+	Files   []string `arg:"" name:"cases" help:"Files of cases."`
 }
 
 // Run judges cases. It fails if a verdict is not the expected one.
 func (c *policyTestCommand) Run(s *streams) error {
 	failed, judged := 0, 0
+	folder := ""
+	if c.Workdir != "" {
+		var err error
+		if folder, err = filepath.Abs(c.Workdir); err != nil {
+			return fmt.Errorf("find the folder of --workdir: %w", err)
+		}
+	}
 	for _, file := range c.Files {
 		all, err := cases.Load(file)
 		if err != nil {
@@ -137,6 +152,8 @@ func (c *policyTestCommand) Run(s *streams) error {
 		}
 		for _, example := range all.Cases {
 			judged++
+			example.Folder = cmp.Or(example.Folder, folder)
+			example.Seen = folder != "" && isFolder(example.Folder)
 			if problem := example.Check(rules); problem != "" {
 				failed++
 				fmt.Fprintf(s.out, "%s: %s %s: %s\n", sanitize.Line(example.Where), sanitize.Line(example.Call.Tool), sanitize.Line(example.Call.Arguments), sanitize.Line(problem))

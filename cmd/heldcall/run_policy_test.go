@@ -41,3 +41,36 @@ func TestRunWithoutAPolicy(t *testing.T) {
 		t.Error("the policy is in the folder of the agent")
 	}
 }
+
+// TestRunWithThePolicyOfTheFolder: the policy of the command's folder applies, also if the configuration is in
+// another folder and names none.
+func TestRunWithThePolicyOfTheFolder(t *testing.T) {
+	t.Parallel()
+	r, _ := alone(t, func(r *fakemodel.Request) fakemodel.Reply {
+		return fakemodel.Answer{Calls: []fakemodel.Call{{ID: "call_1", Name: "bash", Arguments: `{"command":"frobnicate"}`}}}.Reply(r)
+	})
+	app := filepath.Join(r.folder, "app")
+	if err := os.Mkdir(app, 0o755); err != nil {
+		t.Fatal(err)
+	}
+	policy := filepath.Join(app, "policy.yaml")
+	if err := os.WriteFile(policy, []byte("rules:\n  - allow: ['bash(frobnicate)']\n"), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	run := r.command([]string{"--log-file", "../log"}, "asks-model", bashTool)
+	for i, arg := range run.Args {
+		if arg == "heldcall.yaml" {
+			run.Args[i] = "../heldcall.yaml"
+		}
+	}
+	run.Dir = app
+	if err := run.Run(); err != nil { // without a decision
+		t.Fatalf("%v\n%s", err, r.err.String())
+	}
+	if !strings.Contains(r.out.String(), "frobnicate") {
+		t.Errorf("the agent got\n%s", r.out.String())
+	}
+	if said := r.err.String(); strings.Contains(said, "there is no policy.yaml") || !strings.Contains(said, "that of this folder applies: "+policy) {
+		t.Errorf("the start prints\n%s", said)
+	}
+}

@@ -102,15 +102,30 @@ func confirm(ctx context.Context, s *streams, text string) (string, error) {
 	if i.terminal == nil {
 		return "", fmt.Errorf("the request asks for a text to be typed: add --confirm %s", quoted(text))
 	}
-	fmt.Fprintf(s.err, "Type %s to approve it: ", sanitize.Line(text))
+	return text, i.typed(ctx, text, fmt.Sprintf("Type %s to approve it: ", sanitize.Line(text)))
+}
+
+// confirmCalls returns nil if a person types on the terminal that the calls are to be decided. Without a terminal it returns an
+// error that names the ids.
+func confirmCalls(ctx context.Context, s *streams, ids []string) error {
+	i := newSecretInput(s.in, s.err)
+	if i.terminal == nil {
+		return usagef("nothing was decided: there is no terminal to confirm these calls on; give their ids (%s), or add --yes", strings.Join(ids, " "))
+	}
+	return i.typed(ctx, "yes", fmt.Sprintf("Type yes to decide these %d calls: ", len(ids)))
+}
+
+// typed asks a person for a text, and returns an error if they type another.
+func (i *secretInput) typed(ctx context.Context, text, prompt string) error {
+	fmt.Fprint(i.out, prompt)
 	line, err := until(ctx, func() (string, error) { return i.lines.ReadString('\n') })
 	if err != nil && !errors.Is(err, io.EOF) {
-		return "", fmt.Errorf("read what is typed: %w", err)
+		return fmt.Errorf("read what is typed: %w", err)
 	}
-	if line = strings.TrimSpace(line); line != text {
-		return "", errors.New("another text was typed")
+	if strings.TrimSpace(line) != text {
+		return errors.New("another text was typed")
 	}
-	return line, nil
+	return nil
 }
 
 // quoted returns a text as one word of a shell.

@@ -40,9 +40,9 @@ func (c *secretsListCommand) Run(ctx context.Context, s *streams) error {
 // oneSecret names a secret, and whose agents may use it.
 type oneSecret struct {
 	connection
-	Tenant    string `help:"Tenant of the agent." default:"default" placeholder:"TENANT"`
-	User      string `help:"User for whom the agent acts; default: an agent without a known user." placeholder:"USER"`
-	Agent     string `help:"Name of the agent; default: an agent without a name." placeholder:"AGENT"`
+	Tenant    string `help:"Tenant of the agent, * for all." default:"default" placeholder:"TENANT"`
+	User      string `help:"User for whom the agent acts, * for all; default: an agent without a known user." placeholder:"USER"`
+	Agent     string `help:"Name of the agent, * for all; default: an agent without a name." placeholder:"AGENT"`
 	SessionID string `name:"session" help:"Only this session." placeholder:"ID"`
 	Name      string `arg:"" help:"Name, like that of an environment variable."`
 }

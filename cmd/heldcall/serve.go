@@ -36,7 +36,11 @@ func (c *serveCommand) Run(ctx context.Context, s *streams, hup *hangups) error 
 		return err
 	}
 	warnOfUnread(log, c.Config)
-	heldcall, err := app.New(app.Options{Config: config, ConfigFile: c.Config, Log: log, Version: version(), AcceptLoss: c.AcceptLoss, RevokePasskeys: c.RevokePasskeys})
+	sockets, err := inheritedSockets()
+	if err != nil {
+		return err
+	}
+	heldcall, err := app.New(app.Options{Config: config, ConfigFile: c.Config, Log: log, Version: version(), Sockets: sockets, AcceptLoss: c.AcceptLoss, RevokePasskeys: c.RevokePasskeys})
 	if err != nil {
 		return err
 	}

@@ -60,3 +60,11 @@ func (c *Client) AuditEntries(ctx context.Context, after uint64, since time.Time
 		}
 	}
 }
+
+// StateDifferences returns the records of the state that are not as the audit log says.
+func (c *Client) StateDifferences(ctx context.Context) ([]audit.Difference, error) {
+	page, err := call[struct {
+		Items []audit.Difference `json:"items"`
+	}](ctx, c, http.MethodGet, "/api/v1/audit/state", nil)
+	return page.Items, err
+}

@@ -11,7 +11,7 @@ import * as session from './session.js';
 import { state, subscribe } from './store.js';
 import { drawDelegations, drawNewDelegation } from './view/delegations.js';
 import { buildDetail, drawDetail, show, undoAll } from './view/detail.js';
-import { button, byId, el, fill } from './view/dom.js';
+import { button, byId, el, fill, noticePresses } from './view/dom.js';
 import { drawNewGrant } from './view/grant.js';
 import { drawGrants } from './view/grants.js';
 import { drawHistory } from './view/history.js';
@@ -127,6 +127,7 @@ function begin() {
 	buildList(byId('list'));
 	buildDetail(byId('main'), moveOn);
 	keys.listen(go);
+	noticePresses();
 	subscribe(draw);
 	live.onRunChange(redraw);
 	window.addEventListener('hashchange', route);

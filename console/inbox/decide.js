@@ -13,6 +13,8 @@ import { drawWindows } from './view/windows.js';
 const DONE = { approve: 'Approved', deny: 'Denied', modify_args: 'Approved with changes', allow_always: 'Approved and always allowed', deny_always: 'Denied and always denied' };
 /** The reviewer of a call that ran at its deadline; no person has this name. */
 export const TIMEOUT = 'timeout';
+/** The reviewer of a call that a changed policy decided while it waited. */
+const POLICY = 'policy';
 const ENDED = { approved: 'approved', denied: 'denied', answered: 'answered', expired: 'expired', cancelled: 'cancelled', pending: 'pending' };
 
 /**
@@ -56,6 +58,7 @@ function done(choice) {
 /** The reviewer of a decision, and in whose place it was taken. @param {import('./types.js').Decision} decision */
 export function byWhom({ reviewer_id: reviewer, on_behalf_of: other }) {
 	if (reviewer === TIMEOUT) return 'the time-out';
+	if (reviewer === POLICY) return 'the changed policy';
 	return other ? `${reviewer} for ${other}` : reviewer;
 }
 

@@ -18,7 +18,7 @@ const FEW = 3; // so many requests are read one by one, more as a list
 const SPARE = 5; // additional length of a list, for requests that came meanwhile
 
 const DELEGATIONS = new Set(['delegation_created', 'delegation_revoked']);
-const AFTERWARDS = new Set(['turn_detached', 'turn_reattached', 'call_released', 'call_result']); // the stream has no request after those of one that has ended
+const AFTERWARDS = new Set(['turn_detached', 'turn_reattached', 'call_released', 'call_not_released', 'call_result']); // the stream has no request after those of one that has ended
 const REQUEST = 'request'; // the present state of a request, after each event about it
 
 let lastEventID = '';

@@ -43,6 +43,11 @@ const PRESENTERS = [shell, patch, edit, sql, http, mail, content];
 
 const NOTHING = { does: '', parts: [], lead: [], note: '', matters: [], rest: [] };
 
+/** A line about an approval without an effect. @param {Request} request */
+export function notRun({ outcome }) {
+	return outcome?.state === 'not_released' ? `approved, not run: ${outcome.reason}` : '';
+}
+
 /** The title that a rule gives a request; '' where it has the one of every call, as approvals.DefaultTitle makes it. @param {Request} request */
 export function ruleTitle({ title, tool_name: tool }) {
 	return title && title !== `Allow ${tool || 'a call without a name'}?` ? title : '';

@@ -35,6 +35,7 @@
  * @property {'deny'|'approve'} on_timeout
  * @property {Decision[]} decisions
  * @property {Details} details
+ * @property {{state: 'waiting'|'released'|'not_released', reason: string, at?: string}} [outcome] of the approval of a call
  * @property {{state: 'attached'|'detached'|'parked', since: string}} [agent] none: the turn has ended
  */
 
@@ -76,6 +77,7 @@
  * @property {string} [cancel_reason]
  * @property {string} [ended_at]
  * @property {{at: string, to: string[], escalated_at?: string}} [escalation]
+ * @property {string} [subagent] the agent at the provider that makes the call
  * @property {Restarted} [restarted] what the agent had asked before it was started again
  * @property {CallResult} [result] what happened to the call after it was approved
  * @property {boolean} [free_text]

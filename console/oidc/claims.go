@@ -10,6 +10,7 @@ import (
 	"github.com/coreos/go-oidc/v3/oidc"
 	"golang.org/x/oauth2"
 
+	"github.com/heldcall/heldcall/approvals"
 	"github.com/heldcall/heldcall/approvals/reviewers"
 )
 
@@ -159,10 +160,28 @@ func (c *Config) reviewer(said claims) (reviewers.Reviewer, error) {
 			}
 		}
 	}
+	who.Tenants = c.tenants(who.Role, groups)
 	if who.Role == "" {
 		return reviewers.Reviewer{}, &RefusedError{name, fmt.Sprintf("%s has no role in heldcall; ask your administrator for one (console.oidc.memberships)", name)}
 	}
 	return who, nil
+}
+
+// tenants returns the tenants of a member of groups who has a role. Memberships of a lower role add none, since the
+// higher role would hold there. Of the others, those without tenants do not lift the limit of those with some.
+func (c *Config) tenants(role reviewers.Role, groups []string) approvals.TenantScope {
+	var all approvals.TenantScope
+	for _, m := range c.Memberships {
+		if !slices.Contains(groups, m.Group) || (m.Role != role && m.Role != "") {
+			continue
+		}
+		for _, tenant := range m.Tenants {
+			if !slices.Contains(all, tenant) {
+				all = append(all, tenant)
+			}
+		}
+	}
+	return all
 }
 
 func (c *Config) name(said claims) (string, error) {

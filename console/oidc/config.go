@@ -5,6 +5,7 @@ import (
 	"net"
 	"net/url"
 
+	"github.com/heldcall/heldcall/approvals"
 	"github.com/heldcall/heldcall/approvals/reviewers"
 )
 
@@ -37,6 +38,8 @@ type Membership struct {
 	Group  string
 	Role   reviewers.Role // "" gives none
 	Groups []string       // that rules name
+	// Tenants limits what its members see and decide; empty: not.
+	Tenants approvals.TenantScope
 }
 
 // CheckURL checks an address of a provider, which receives secrets: it must be https,

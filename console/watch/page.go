@@ -124,6 +124,7 @@ func requestPage(r *approvals.Request, raw bool, width int) page {
 		}
 	}
 	w.field("agent", r.AgentNote(timeOf))
+	w.field("outcome", r.NotRun())
 	if result := r.Details.Result; result != nil {
 		w.field("released", result.Release())
 		w.field("result", result.Describe())

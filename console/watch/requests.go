@@ -65,7 +65,7 @@ func (l *requestList) endReports(pending []string) {
 func (l *requestList) receive(r approvals.Request, shown bool) (ended bool) {
 	before, known := l.byID[r.ID]
 	if known && before.Status.Final() {
-		if r.Details.Result != nil {
+		if r.Details.Result != nil || r.NotRun() != "" {
 			l.put(r.ID, r.Restored(&before))
 		}
 		return false

@@ -72,7 +72,15 @@ func tryCommand(t *testing.T, words []string) {
 		}
 	case "go install":
 		canInstall(t, words[2])
-	case "docker build", "docker compose", "install -m", "install -D", "systemctl enable": // of files that are there
+	case "systemctl enable", "systemctl start", "systemctl stop":
+		unit := words[len(words)-1]
+		if !strings.HasSuffix(unit, ".socket") {
+			unit += ".service"
+		}
+		if _, err := os.Stat(filepath.Join("../systemd", unit)); err != nil {
+			t.Error(err)
+		}
+	case "docker build", "docker compose", "install -m", "install -D": // of files that are there
 	default:
 		t.Errorf("the test knows no %s", words[0])
 	}

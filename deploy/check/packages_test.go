@@ -77,6 +77,7 @@ func checkService(t *testing.T, root string) {
 	t.Helper()
 	for installed, source := range map[string]string{
 		"usr/lib/systemd/system/heldcall.service": "../systemd/heldcall.service",
+		"usr/lib/systemd/system/heldcall.socket":  "../systemd/heldcall.socket",
 		"etc/heldcall/heldcall.yaml":              "../systemd/heldcall.yaml",
 		"etc/heldcall/environment":                "../systemd/environment",
 		"usr/share/doc/heldcall/copyright":        "../../LICENSE",

@@ -28,7 +28,15 @@ func TestSystemdUnit(t *testing.T) {
 	if err := os.WriteFile(unit, []byte(strings.ReplaceAll(string(content), "/usr/bin/heldcall", heldcall)), 0o644); err != nil {
 		t.Fatal(err)
 	}
-	for _, args := range [][]string{{"verify", "--man=no", unit}, {"security", "--offline=true", "--threshold=20", unit}} {
+	socket, err := os.ReadFile("../systemd/heldcall.socket")
+	if err != nil {
+		t.Fatal(err)
+	}
+	ports := strings.TrimSuffix(unit, "service") + "socket"
+	if err := os.WriteFile(ports, socket, 0o644); err != nil {
+		t.Fatal(err)
+	}
+	for _, args := range [][]string{{"verify", "--man=no", unit, ports}, {"security", "--offline=true", "--threshold=20", unit}} {
 		if out, err := exec.Command("systemd-analyze", args...).CombinedOutput(); err != nil {
 			t.Errorf("systemd-analyze %v: %v\n%s", args, err, out)
 		}

@@ -56,6 +56,7 @@ func (p *program) linuxPackage(format string) ([]byte, error) {
 			Contents: files.Contents{
 				content(p.path, "/usr/bin/heldcall", "", 0o755),
 				content("deploy/systemd/heldcall.service", "/usr/lib/systemd/system/heldcall.service", "", 0o644),
+				content("deploy/systemd/heldcall.socket", "/usr/lib/systemd/system/heldcall.socket", "", 0o644),
 				content("deploy/systemd/heldcall.yaml", "/etc/heldcall/heldcall.yaml", files.TypeConfigNoReplace, 0o644),
 				content("deploy/systemd/environment", "/etc/heldcall/environment", files.TypeConfigNoReplace, 0o600),
 				content("LICENSE", "/usr/share/doc/heldcall/copyright", "", 0o644),

@@ -31,7 +31,7 @@ func newAnswer(r *request, limits intercept.Limits) *answer {
 }
 
 // Traits implements [intercept.Codec].
-func (*answer) Traits() intercept.Traits { return intercept.Traits{Resumes: true} }
+func (*answer) Traits() intercept.Traits { return intercept.Traits{} }
 
 // Begin implements [intercept.Codec].
 func (a *answer) Begin() { a.body = upstreamBody{} }
@@ -62,8 +62,8 @@ func (a *answer) Calls() (list []*intercept.Unit) {
 // Judge implements [intercept.Codec].
 func (*answer) Judge(u *intercept.Unit) {
 	call := callOf(u)
-	if calls := call.choice.calls(); call.choice.truncated && calls[len(calls)-1] == call {
-		call.AddAmbiguity(intercept.AmbiguousCut)
+	if calls := call.choice.calls(); call.choice.cut != "" && calls[len(calls)-1] == call {
+		call.AddAmbiguity(call.choice.cut)
 	}
 	call.judge()
 }
@@ -73,9 +73,6 @@ func (*answer) Call(u *intercept.Unit) intercept.Call {
 	c := callOf(u)
 	return intercept.Call{ID: c.id, Name: c.name, Arguments: c.args.String(), FreeText: c.kind == kindCustom, Ambiguous: c.Ambiguities}
 }
-
-// Canonical implements [intercept.Codec].
-func (a *answer) Canonical(u *intercept.Unit) bool { return !a.body.uniform(callOf(u).choice) }
 
 // Kept implements [intercept.Codec]: the API gives no answer again.
 func (*answer) Kept() string { return "" }

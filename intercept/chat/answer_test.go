@@ -62,13 +62,19 @@ func deny(_ int, c intercept.Call) intercept.Ruling {
 
 var blocks = []int{1, 7, 64, 1 << 20}
 
-func TestReleasedIsByteIdentical(t *testing.T) {
-	for _, body := range []string{listed, two, strings.ReplaceAll(listed, "\n", "\r\n"), ": hello\n\n" + listed, "\xef\xbb\xbf" + listed} {
+// A call goes out in canonical form, all else as it came.
+func TestReleased(t *testing.T) {
+	rendered := role + speech + opening(0, "call_a", "bash", `{"command":"ls"}`) + finish + usage + done
+	returns := func(s string) string { return strings.ReplaceAll(s, "\n", "\r\n") }
+	for body, want := range map[string]string{
+		listed: rendered, two: two, ": hello\n\n" + listed: ": hello\n\n" + rendered, "\xef\xbb\xbf" + listed: "\xef\xbb\xbf" + rendered,
+		returns(listed): returns(role+speech) + opening(0, "call_a", "bash", `{"command":"ls"}`) + returns(finish+usage+done),
+	} {
 		for _, n := range blocks {
 			p := newPlayer(t, request1, n, intercept.Limits{})
 			p.Turn(body, release)
-			if got := p.Got.String(); got != body {
-				t.Fatalf("blocks of %d: got\n%s\nwant\n%s", n, got, body)
+			if got := p.Got.String(); got != want {
+				t.Fatalf("blocks of %d: got\n%s\nwant\n%s", n, got, want)
 			}
 			if p.Last.Hidden != nil || p.Last.Next != nil {
 				t.Error("something is remembered of an answer that did not change")
@@ -182,51 +188,6 @@ func TestEditedReplacesTheArguments(t *testing.T) {
 	}
 }
 
-func TestAllowedByNamePasses(t *testing.T) {
-	asked := 0
-	p := newPlayer(t, request1, 1, intercept.Limits{Pass: func(c intercept.Call) bool { asked++; return c.Name == "bash" }})
-	if err := p.Feed(listed); err != nil {
-		t.Fatal(err)
-	}
-	if got := p.Got.String(); got != listed {
-		t.Fatalf("got\n%s", got)
-	}
-	if asked != 1 || len(p.Answer.Calls()) != 0 {
-		t.Errorf("asked %d times, %d calls left", asked, len(p.Answer.Calls()))
-	}
-}
-
-// The arguments of a call that passes are remembered for the audit log, so they count
-// towards the limit.
-func TestAllowedByNameIsBounded(t *testing.T) {
-	p := newPlayer(t, request1, 1<<20, intercept.Limits{MaxBytes: 1 << 10, Pass: func(intercept.Call) bool { return true }})
-	body := role + opening(0, "call_a", "bash", `{"a":"`)
-	for range 100 {
-		body += more(0, "0123456789abcdef")
-	}
-	err := p.Feed(body)
-	if got := strings.Count(p.Got.String(), "0123456789abcdef"); got > 1<<10/16 || err == nil || !strings.Contains(err.Error(), "proxy.max_body") {
-		t.Errorf("%v after %d pieces of 16 bytes; the limit is 1,024 bytes", err, got)
-	}
-}
-
-func TestAllowedByNameStopsAtAmbiguity(t *testing.T) {
-	bad := role + opening(0, "call_a", "bash", "") + more(0, `{"a":1,`) + more(0, `"a":2}`) + finish + done
-	p := newPlayer(t, request1, 9, intercept.Limits{Pass: func(intercept.Call) bool { return true }})
-	if err := p.Feed(bad); err != nil {
-		t.Fatal(err)
-	}
-	if got, want := p.Got.String(), role+opening(0, "call_a", "bash", "")+more(0, `{"a":1,`); got != want {
-		t.Fatalf("got %q", got)
-	}
-	if calls := p.Answer.Calls(); len(calls) != 1 || len(calls[0].Ambiguous) == 0 {
-		t.Fatalf("calls: %+v", calls)
-	}
-	if _, err := p.Answer.Resolve([]intercept.Ruling{{}}); err == nil {
-		t.Error("a half call was taken back without a word")
-	}
-}
-
 func TestHeldCallDoesNotDelayText(t *testing.T) {
 	p := newPlayer(t, request1, 1<<20, intercept.Limits{})
 	late := event(`{"content":" And more."}`, "null")
@@ -331,7 +292,7 @@ func TestFailsClosed(t *testing.T) {
 	}
 	for name, body := range bad {
 		for _, n := range blocks {
-			p := newPlayer(t, request1, n, intercept.Limits{Pass: func(intercept.Call) bool { return true }})
+			p := newPlayer(t, request1, n, intercept.Limits{})
 			if err := p.Feed(body); err == nil {
 				t.Errorf("%s in blocks of %d: understood; passed %q", name, n, p.Got.String())
 			}

@@ -1,7 +1,6 @@
 package chat
 
 import (
-	"bytes"
 	"iter"
 	"slices"
 	"strings"
@@ -22,7 +21,6 @@ type eventBatch struct {
 	chunks    []*chunk
 	opens     bool // a call begins in it
 	namesCall bool // it may name a call outside of it
-	odd       bool // it has a fragment that is not uniform
 }
 
 // deltas yields the deltas of all chunks.
@@ -56,17 +54,22 @@ func (a *answer) Read(part *intercept.Part) error {
 		return err
 	}
 	late := a.body.end(done)
-	if err := p.observe(done); err != nil {
+	if err := p.observe(); err != nil {
 		return err
 	}
 	called := len(part.Units()) > 0
 	if late && called {
 		return intercept.NotUnderstood("a call is after the end of the stream")
 	}
-	part.Overtakes = p.overtakes()
+	if !called && p.mustSplit() {
+		if err := p.split(); err != nil {
+			return err
+		}
+	}
+	part.Overtakes, part.Spent = p.overtakes(), called && p.spent()
 	part.Complete, part.Failed, part.Ends = a.body.done, a.body.failed, done || p.closes()
 	p.namesCall = p.anyDelta(p.mayNameCall)
-	part.Withheld = p.namesCall || (!called && a.out.continuing == nil && slices.ContainsFunc(p.chunks, p.announcesUnseen))
+	part.Withheld = p.namesCall || (!called && a.out.continuing == nil && p.anyDelta(p.endsEarly))
 	return nil
 }
 
@@ -89,113 +92,101 @@ func (p *eventBatch) decode(part *intercept.Part) (done bool, err error) {
 	return done, nil
 }
 
-// observe adds the contents of the part to the body. Done reports that it ends the
-// stream.
-func (p *eventBatch) observe(done bool) error {
+// observe adds the contents of the part to the body.
+func (p *eventBatch) observe() error {
 	for _, c := range p.chunks {
 		p.body.observe(c)
 		if p.body.learnHead(c.head, p.part) {
 			p.out.learnHead(c.head.readable())
 		}
-		uniform := c.hasCalls() && p.uniform(c)
-		if c.foreign() && !c.hasCalls() { // beside a call the role does not go out
-			if err := p.body.changeRole(); err != nil {
-				return err
-			}
-		}
 		for i := range c.choices {
-			if err := p.delta(&c.choices[i], uniform); err != nil {
+			if err := p.delta(&c.choices[i]); err != nil {
 				return err
 			}
-		}
-	}
-	for _, c := range p.body.choices {
-		if done {
-			c.verify(true)
 		}
 	}
 	return nil
 }
 
-// delta reads the part of an event about one choice. Uniform reports whether the event
-// itself is.
-func (p *eventBatch) delta(d *choiceDelta, uniform bool) error {
+// delta reads the part of an event about one choice.
+func (p *eventBatch) delta(d *choiceDelta) error {
 	c, err := p.body.choice(d.index, p.out)
 	if err != nil {
 		return err
 	}
-	uniform = uniform && !c.finished && !p.body.foreign
 	if err := c.read(d, p.part); err != nil {
 		return err
 	}
 	first := len(p.part.Units())
 	for i := range d.calls {
-		if err := p.fragment(c, &d.calls[i], first, uniform); err != nil {
+		if err := p.fragment(c, &d.calls[i], first); err != nil {
 			return err
 		}
 	}
-	c.verify(d.finish != "")
+	if d.finish != "" {
+		p.finished(c)
+	}
 	return nil
 }
 
+// began marks the calls before a new one of the choice as complete. Calls of several choices, of the old form, and those of
+// which a message has copies are only complete at the end.
+func (p *eventBatch) began(c *choice, latest *call) {
+	if !p.separate(c) {
+		return
+	}
+	for _, call := range c.assemblers[inDelta].calls {
+		if call != latest && call.kind != kindLegacy {
+			p.part.Completed(&call.Unit)
+		}
+	}
+}
+
+// finished marks the calls of a choice with a finish reason as complete, if no more of them can follow: gateways send a reason
+// early, or in every event.
+func (p *eventBatch) finished(c *choice) {
+	if !p.separate(c) {
+		return
+	}
+	for _, call := range c.assemblers[inDelta].calls {
+		if call.kind == kindFunction && call.args.Len() > 0 && call.whole() {
+			p.part.Completed(&call.Unit)
+		}
+	}
+}
+
+// separate reports whether the calls of a choice are those of the answer.
+func (p *eventBatch) separate(c *choice) bool {
+	return len(p.body.choices) == 1 && !c.hasMessage && p.req.Value("n").Int() <= 1
+}
+
 // fragment gives a fragment to its call. The units of the event begin at first.
-func (p *eventBatch) fragment(c *choice, f *fragment, first int, uniform bool) error {
+func (p *eventBatch) fragment(c *choice, f *fragment, first int) error {
 	r := &c.assemblers[f.place]
 	if len(r.calls) == maxCalls {
 		return intercept.NotUnderstood("a choice has more than %d calls", maxCalls)
 	}
-	event := intercept.Event{Kind: intercept.EventInput, Text: f.args, Plain: p.mayPass(c, f)}
 	call, opened, kept := r.take(f)
-	if event.Unit = &call.Unit; opened {
-		event.Kind, call.choice, p.opens = intercept.EventOpen, c, true
+	if opened {
+		call.choice, p.opens = c, true
+		p.began(c, call)
+		c.output.sent.finish = false // the agent has a reason, but the choice continues
 		p.part.Open(&call.Unit)
 		if err := p.body.open(1); err != nil {
 			return err
 		}
 	}
-	if slices.Contains(p.part.Units()[first:], event.Unit) {
-		event.Plain, uniform = false, false
+	if slices.Contains(p.part.Units()[first:], &call.Unit) {
 		call.AddAmbiguity("Two entries of one event are read as one call.")
 	}
-	before := p.body.advance(call)
-	event.Uniform = uniform && r.uniform(f, call, opened, before)
-	p.odd = p.odd || !event.Uniform
-	if opened && p.body.withinAnother(c) {
-		return intercept.NotUnderstood("a call begins within one of another choice that is allowed by name")
-	}
-	if n := len(r.calls); opened && n > 1 && r.calls[n-2].Passing() && !r.calls[n-2].complete() {
-		r.calls[n-2].Interrupt()
+	p.body.latest = call
+	if err := call.Extends(kept); err != nil {
+		return err
 	}
 	if err := p.part.Buffer(kept); err != nil {
 		return err
 	}
-	return p.part.Event(event)
-}
-
-// mayPass reports whether all clients read a fragment alike, so that it may pass
-// unbuffered if its tool is allowed by name: it opens the next call, or continues the
-// last one.
-func (p *eventBatch) mayPass(c *choice, f *fragment) bool {
-	standard := f.place == inDelta && f.kind == kindFunction && f.hasIndex && !f.object
-	if !standard || p.req.several() || p.body.othersCall(c) {
-		return false
-	}
-	return c.assemblers[inDelta].opensNext(f) || c.assemblers[inDelta].continuesLast(f)
-}
-
-// plain reports whether every client that follows the standard finds exactly one event
-// in the part. Most clients lose the last part of a stream if it has no blank line.
-func (p *eventBatch) plain() bool {
-	if p.part.Last || len(p.part.Payloads) != 1 {
-		return false
-	}
-	e := &p.part.Lines
-	return len(e.Data) == 1 && len(e.Stray) == 0 && e.Name == nil && e.Indented == 0 && bytes.HasSuffix(p.part.Bytes, []byte("\n"))
-}
-
-// uniform reports whether an event with fragments is uniform, see uniform.go.
-func (p *eventBatch) uniform(c *chunk) bool {
-	return len(c.choices) == 1 && p.plain() && c.head.like(p.body.head) && eventSchema.Fits(gjson.Parse(c.raw))
+	return p.part.Event(&call.Unit, f.args)
 }
 
 // overtakes reports whether the part may go out before those that are held, because
@@ -204,7 +195,9 @@ func (p *eventBatch) uniform(c *chunk) bool {
 func (p *eventBatch) overtakes() bool {
 	if !p.onlyText() {
 		for d := range p.deltas() {
-			p.body.known(d.index).keepOrder()
+			if !d.ends() || d.speaks() || len(d.calls) > 0 { // text and reasoning need not wait for a reason
+				p.body.known(d.index).keepOrder()
+			}
 		}
 		return false
 	}
@@ -233,12 +226,6 @@ func (p *eventBatch) closes() bool {
 	return slices.ContainsFunc(p.chunks, usage) || p.anyDelta(finish)
 }
 
-// announcesUnseen reports whether a finish reason of a chunk announces calls that the
-// body does not have: they may follow.
-func (p *eventBatch) announcesUnseen(c *chunk) bool {
-	return c.announces() && slices.ContainsFunc(c.choices, func(d choiceDelta) bool { return len(p.body.known(d.index).calls()) == 0 })
-}
-
 // mayNameCall reports whether a delta may name a call outside of it: in log
 // probabilities, or in the id of a reasoning detail. OpenRouter gives a detail the id of
 // the call that follows, which for Gemini contains the name of the tool.
@@ -258,18 +245,21 @@ func (p *eventBatch) mayNameCall(d *choiceDelta) bool {
 }
 
 // Disposed implements [intercept.Codec].
-func (a *answer) Disposed(p *intercept.Part, d intercept.Disposition) {
-	switch {
-	case p == nil:
-	case d == intercept.Sent:
+func (a *answer) Disposed(_ *intercept.Part, d intercept.Disposition) {
+	switch d {
+	case intercept.Sent:
 		for delta := range a.batch.deltas() {
 			a.body.known(delta.index).output.send(delta)
 		}
-	case d == intercept.Held:
+	case intercept.Held:
 		for delta := range a.batch.deltas() {
 			a.body.known(delta.index).hold(delta, a.batch.namesCall)
 		}
-	case d == intercept.Voided:
+	case intercept.Voided:
 		a.body.void()
+	case intercept.Emptied:
+		for _, c := range a.body.choices {
+			c.textHeld = false
+		}
 	}
 }

@@ -1,7 +1,9 @@
 package chat
 
 import (
+	"cmp"
 	"slices"
+	"strings"
 
 	"github.com/heldcall/heldcall/intercept"
 )
@@ -16,7 +18,6 @@ type upstreamBody struct {
 	unread  []byte    // a whole answer without calls, which is not decoded
 	usage   string
 	whole   bool // it is one JSON value
-	foreign bool // it has a role other than assistant
 	done    bool // it has [DONE]
 	failed  bool // it reports an error
 }
@@ -58,12 +59,6 @@ func (b *upstreamBody) end(done bool) (late bool) {
 	return late
 }
 
-// advance notes the call of a fragment, and returns that of the fragment before.
-func (b *upstreamBody) advance(c *call) (before *call) {
-	before, b.latest = b.latest, c
-	return before
-}
-
 // observe notes the error and the usage of a chunk.
 func (b *upstreamBody) observe(c *chunk) {
 	b.failed = b.failed || c.failed
@@ -73,9 +68,7 @@ func (b *upstreamBody) observe(c *chunk) {
 }
 
 // learnHead keeps the head of the first chunk, and reports whether h is it. Azure sends
-// an empty id before the real one, so it counts only until there is another. A call that
-// begins before the real id is not uniform: after the real id openai-go drops events
-// without it.
+// an empty id before the real one, so it counts only until there is another.
 func (b *upstreamBody) learnHead(h chunkHead, p *intercept.Part) bool {
 	named := b.head.id != "" && b.head.id != `""`
 	if named || h == (chunkHead{}) || (h.id == "" && b.head != chunkHead{}) {
@@ -83,29 +76,9 @@ func (b *upstreamBody) learnHead(h chunkHead, p *intercept.Part) bool {
 	}
 	if h.id != b.head.id {
 		p.Forget()
-		for _, c := range b.choices {
-			for _, call := range c.calls() {
-				call.Odd = true
-			}
-		}
 	}
 	b.head = h
 	return true
-}
-
-// changeRole notes a role other than assistant. LangChain uses it for all later events,
-// of every choice, and reads no call in them.
-func (b *upstreamBody) changeRole() error {
-	b.foreign = true
-	for _, c := range b.choices {
-		for _, call := range c.calls() {
-			if call.Begun() && !call.whole() {
-				return intercept.NotUnderstood("the role changes within a call of a tool that is allowed by name, after its beginning had passed")
-			}
-			call.Odd = true
-		}
-	}
-	return nil
 }
 
 // void forgets the calls, because the answer fails.
@@ -118,20 +91,20 @@ func (b *upstreamBody) void() {
 // close fixes the calls of every choice, after the end of the body.
 func (b *upstreamBody) close() {
 	for _, c := range b.choices {
-		c.final, c.uniform, c.closed = c.calls(), b.uniform(c), true
+		c.final, c.closed = c.calls(), true
 	}
 }
 
 // ended reports whether a stream has the end that its API defines: [DONE], or a finish
-// reason in every choice. Without calls the end of the body is enough, where its framing
-// marks it.
+// reason in every choice, after its calls. Without calls, or with a reason before them, the end
+// of the body is enough, where its framing marks it.
 func (b *upstreamBody) ended(framed bool) bool {
 	if b.whole || b.done || b.failed {
 		return true
 	}
 	finished := len(b.choices) > 0
 	for _, c := range b.choices {
-		finished = finished && c.finished
+		finished = finished && c.finished && !c.late
 		framed = framed && (c.finished || len(c.calls()) == 0)
 	}
 	return finished || framed
@@ -160,45 +133,9 @@ func (b *upstreamBody) separable() error {
 	return nil
 }
 
-// othersCall reports whether a choice other than c has calls. Some clients read all
-// choices as one.
-func (b *upstreamBody) othersCall(c *choice) bool {
-	return slices.ContainsFunc(b.choices, func(other *choice) bool { return other != c && len(other.calls()) > 0 })
-}
-
-// withinAnother reports whether a call of a choice other than c has passed in part.
-// Clients that read all choices as one would add later fragments to it.
-func (b *upstreamBody) withinAnother(c *choice) bool {
-	for _, other := range b.choices {
-		for _, call := range other.assemblers[inDelta].calls {
-			if other != c && call.Begun() && !call.whole() {
-				return true
-			}
-		}
-	}
-	return false
-}
-
-// uniform reports whether all calls of a choice are uniform, see uniform.go. In some
-// clients a message beside the deltas replaces the calls that these have built. Some read
-// all choices of a stream as one, and add a fragment of a call to the call with the same
-// number in another choice.
-func (b *upstreamBody) uniform(c *choice) bool {
-	if c.closed {
-		return c.uniform
-	}
-	calls := c.calls()
-	if len(calls) == 0 {
-		return true
-	}
-	odd := slices.ContainsFunc(calls, func(call *call) bool { return call.Odd })
-	return !odd && !c.hasMessage && (b.whole || !b.othersCall(c))
-}
-
-// canonical reports whether the agent gets the calls of a choice in canonical form,
-// because one of them is not uniform, is edited, or does not reach the agent.
-func (b *upstreamBody) canonical(c *choice, p *intercept.Plan) bool {
-	return !b.uniform(c) || slices.ContainsFunc(c.calls(), func(call *call) bool {
+// changes reports whether a call of the choice does not reach the agent as the model made it.
+func (c *choice) changes(p *intercept.Plan) bool {
+	return slices.ContainsFunc(c.calls(), func(call *call) bool {
 		ruling, judged := call.Ruling()
 		return judged && (p.Aborted != nil || ruling.Action != intercept.Release || ruling.Released != "")
 	})
@@ -213,13 +150,14 @@ type choice struct {
 	messages   [2]assistantMessage // by place
 	textHeld   bool                // a held part has text or a role: later text is held too
 	ordered    bool                // it has more than text: later events keep their order
-	finished   bool                // it has a finish reason
-	truncated  bool                // the finish reason is length
+	finished   bool                // it has a finish reason, early in the answers of some gateways
+	late       bool                // a call, or a part of one, is after its last finish reason
+	reasons    int                 // how many held events have a finish reason of it; the last one counts
+	lastHeld   string              // the reason of the last of them
+	cut        string              // why its last call may be longer than it looks: see [intercept.AmbiguousEnd]
 	hasMessage bool                // it has a message, in a stream beside the delta
-	callsSent  bool                // the agent has its calls in canonical form
 	closed     bool                // the body has ended; then:
 	final      []*call
-	uniform    bool
 }
 
 // read reads a delta of the choice without its calls. A message beside deltas repeats
@@ -241,8 +179,12 @@ func (c *choice) read(d *choiceDelta, p *intercept.Part) error {
 
 // finish notes the finish reason of a delta.
 func (c *choice) finish(d *choiceDelta) {
-	c.finished = c.finished || d.finish != ""
-	c.truncated = c.truncated || d.finish == "length"
+	if d.finish != "" {
+		c.finished, c.late = true, false
+	} else if len(d.calls) > 0 {
+		c.late = c.finished
+	}
+	c.cut = cmp.Or(intercept.AmbiguousEnd(d.finish), c.cut)
 }
 
 // textPlace returns the place of a delta whose text counts: a message beside deltas
@@ -255,27 +197,16 @@ func (c *choice) textPlace(d *choiceDelta) messagePlace {
 	return inMessage
 }
 
-// verify interrupts the calls of the choice that pass unbuffered and are ambiguous.
-// Ended reports that no fragment should follow.
-func (c *choice) verify(ended bool) {
-	calls := c.assemblers[inDelta].calls
-	for i, call := range calls {
-		last := ended && i == len(calls)-1
-		if last && c.truncated && call.Passing() {
-			call.AddAmbiguity(intercept.AmbiguousCut)
-		}
-		if call.Passing() && (len(call.Ambiguities) > 0 || (last && !call.complete())) {
-			call.Interrupt()
-		}
-	}
-}
-
 // keepOrder notes that the choice has more than text.
 func (c *choice) keepOrder() { c.ordered = true }
 
 // hold notes that a delta of the choice is held. NamesCall reports that its text may
 // name a call.
 func (c *choice) hold(d *choiceDelta, namesCall bool) {
+	if d.finish != "" {
+		c.lastHeld = strings.Clone(d.finish)
+		c.reasons++
+	}
 	if d.contents || (d.role && !c.output.sent.role) || (d.carries && !namesCall) {
 		c.textHeld = true
 	}
@@ -299,6 +230,15 @@ func (c *choice) calls() []*call {
 		call.AddAmbiguity("The answer gives its calls twice, and the two differ.")
 	}
 	return all
+}
+
+// stopReason is the finish reason of the choice with a notice in place of its calls: raw, for the calls if the agent has some of
+// them, because it has to answer these.
+func (c *choice) stopReason() string {
+	if slices.ContainsFunc(c.units(), (*intercept.Unit).Left) {
+		return `"tool_calls"`
+	}
+	return `"stop"`
 }
 
 // units lists the calls of the choice.

@@ -58,8 +58,8 @@ func TestBounds(t *testing.T) {
 	}
 }
 
-// All that is kept of calls that are allowed by name counts.
-func TestPassingCallsAreBounded(t *testing.T) {
+// All that is kept of calls counts.
+func TestCallsAreBounded(t *testing.T) {
 	long := strings.Repeat("a", 1000)
 	for name, entry := range map[string]string{
 		"id":              `"id":"%d` + long + `","function":{"name":"x","arguments":"{}"}`,
@@ -68,7 +68,7 @@ func TestPassingCallsAreBounded(t *testing.T) {
 		"inner signature": `"id":"%d","function":{"name":"x","signature":"` + long + `","arguments":"{}"}`,
 	} {
 		for n, refused := range map[int]string{5: "", 20: "larger than"} {
-			p := newPlayer(t, request1, 1<<20, intercept.Limits{MaxBytes: 10_000, Pass: func(intercept.Call) bool { return true }})
+			p := newPlayer(t, request1, 1<<20, intercept.Limits{MaxBytes: 10_000})
 			p.Answer.Begin()
 			_, err := p.Answer.Write([]byte(role))
 			for i := 0; i < n && err == nil; i++ {
@@ -229,6 +229,42 @@ func TestSafeError(t *testing.T) {
 	} {
 		if got := (Dialect{}).SafeError([]byte(body)); got != want {
 			t.Errorf("%s: %t", body, got)
+		}
+	}
+}
+
+// An answer whose calls are longer than the limit is refused at the event that passes it, not at its end. Text does
+// not count.
+func TestLongCallsAreRefusedAtOnce(t *testing.T) {
+	const limit, piece = 10_000, 100
+	for name, tt := range map[string]struct {
+		event   string
+		refused bool
+	}{
+		"arguments":                      {event: more(0, strings.Repeat("a", piece)), refused: true},
+		"arguments in forms that differ": {event: more(0, strings.Repeat("a", piece/2)) + event(`{"tool_calls":[{"function":{"arguments":"`+strings.Repeat("b", piece/2)+`"},"index":0}]}`, "null"), refused: true},
+		"text":                           {event: event(`{"content":"`+strings.Repeat("a", piece)+`"}`, "null")},
+	} {
+		r, err := Dialect{}.Request(intercept.Envelope{Method: "POST", Path: "/v1/chat/completions", Body: []byte(request1)})
+		if err != nil {
+			t.Fatal(err)
+		}
+		a := intercept.NewAnswer(r, intercept.Limits{MaxCalls: limit})
+		a.Begin()
+		read := func(text string) error {
+			_, err := a.Write([]byte(text))
+			return err
+		}
+		if err := read(role + opening(0, "a", "x", `{"a":"`)); err != nil {
+			t.Fatal(err)
+		}
+		events := 0
+		var refused error
+		for ; refused == nil && events < 3*limit/piece; events++ {
+			refused = read(tt.event)
+		}
+		if (refused != nil) != tt.refused || (tt.refused && events > limit/piece+1) {
+			t.Errorf("%s: %d events are read, %v", name, events, refused)
 		}
 	}
 }

@@ -18,11 +18,11 @@ type call struct {
 	id     string
 	name   string
 	args   strictjson.Fragments
-	half   string   // half a surrogate pair at the end of the rendered arguments, see [strictjson.CutHalf]
 	object bool     // the arguments are an object, not a string
 	own    []string // fields of no known meaning, as raw name and value
 	inner  []string // the same beside name and arguments
 	choice *choice
+	sent   bool // the agent has it in canonical form
 }
 
 // callOf is the call that is a unit of the answer.
@@ -70,9 +70,6 @@ func keepFields(into *[]string, more []string) (kept int) {
 
 // whole reports whether the arguments so far are a complete JSON value.
 func (c *call) whole() bool { return c.args.Whole() }
-
-// complete reports whether the arguments are whole, if there are any.
-func (c *call) complete() bool { return c.args.Len() == 0 || c.whole() }
 
 // assembler assembles the calls of one place of one choice, in the order in which they
 // opened. Clients disagree about which fragment belongs to which call. A call that they
@@ -236,8 +233,10 @@ func (r *assembler) open(f *fragment) *call {
 			continue
 		}
 		if other.index == c.index {
-			other.AddAmbiguity(sharedIndex)
 			c.AddAmbiguity(sharedIndex)
+			if !other.Left() { // else clients have it with another number than they get for this one
+				other.AddAmbiguity(sharedIndex)
+			}
 		}
 		if f.id != "" && other.id == f.id {
 			other.AddAmbiguity(intercept.AmbiguousID)
@@ -256,14 +255,6 @@ func (r *assembler) latest(index int) *call {
 		}
 	}
 	return nil
-}
-
-// last returns the latest call, nil for none.
-func (r *assembler) last() *call {
-	if len(r.calls) == 0 {
-		return nil
-	}
-	return r.calls[len(r.calls)-1]
 }
 
 // sameAs reports whether two assemblers have the same calls.

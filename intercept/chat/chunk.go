@@ -19,7 +19,6 @@ type choiceDelta struct {
 	finish   string
 	texts    []deltaText // strings and other values of the message
 	role     bool
-	foreign  bool   // its role is not assistant
 	audio    string // raw id of a sound
 	calls    []fragment
 	carries  bool // it has texts
@@ -53,16 +52,6 @@ func (c *chunk) fragments() (n int) {
 		n += len(c.choices[i].calls)
 	}
 	return n
-}
-
-// foreign reports whether the chunk has a role other than assistant.
-func (c *chunk) foreign() bool {
-	return slices.ContainsFunc(c.choices, func(d choiceDelta) bool { return d.foreign })
-}
-
-// announces reports whether a finish reason announces calls.
-func (c *chunk) announces() bool {
-	return slices.ContainsFunc(c.choices, func(d choiceDelta) bool { return d.finish == "tool_calls" || d.finish == "function_call" })
 }
 
 // decodeChunk decodes a payload of a stream, which has to be strict JSON. It refuses payloads
@@ -218,7 +207,6 @@ func (d *decoder) message(c *choiceDelta, at messagePlace, v gjson.Result) bool 
 		switch key := k.Str; key {
 		case "role":
 			c.role = c.role || v.Type == gjson.String
-			c.foreign = c.foreign || (at == inDelta && v.Type != gjson.Null && v.Str != "assistant")
 			return d.Unknown("", v)
 		case "tool_calls":
 			return d.toolCalls(c, at, v)

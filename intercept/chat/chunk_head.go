@@ -11,13 +11,6 @@ import (
 // chunkHead is the fields that all chunks of an answer share, as raw JSON values.
 type chunkHead struct{ id, object, created, model, fingerprint string }
 
-// like reports whether clients take the head of an event for that of the answer. Providers
-// change the model and the time within an answer, and no client compares them.
-func (h chunkHead) like(first chunkHead) bool {
-	return h.id == first.id && h.object == first.object && (h.created == "") == (first.created == "") && (h.model == "") == (first.model == "") &&
-		(h.created == "" || isDigits(h.created))
-}
-
 // isDigits reports whether a raw value is a whole number without a sign, of a size that every
 // client reads.
 func isDigits(raw string) bool {

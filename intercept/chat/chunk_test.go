@@ -18,7 +18,7 @@ func summary(c *chunk) string {
 		for _, f := range []struct {
 			name string
 			is   bool
-		}{{"role", d.role}, {"foreign", d.foreign}, {"carries", d.carries}, {"contents", d.contents}, {"repeated", d.repeated}} {
+		}{{"role", d.role}, {"carries", d.carries}, {"contents", d.contents}, {"repeated", d.repeated}} {
 			if f.is {
 				b.WriteString(" " + f.name)
 			}
@@ -78,7 +78,7 @@ func TestDecode(t *testing.T) {
 
 		{"role", deltaOf(`"role":"assistant","content":""`), "0 role;"},
 		{"null role", deltaOf(`"role":null`), "0;"},
-		{"foreign role", deltaOf(`"role":"tool"`), "0 role foreign;"},
+		{"foreign role", deltaOf(`"role":"tool"`), "0 role;"},
 		{"foreign role of a message", choiceOf(`"message":{"role":"tool"}`), "0 role repeated;"},
 		{"text", deltaOf(`"content":"a","refusal":null`), `0 carries contents 0.content="a";`},
 		{"reasoning", deltaOf(`"reasoning":"r"`), `0 carries 0.reasoning="r";`},
@@ -169,7 +169,7 @@ func TestAnnounces(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		if got := c.announces(); got != want {
+		if got := c.choices[0].announces(); got != want {
 			t.Errorf("%q: %t", finish, got)
 		}
 	}

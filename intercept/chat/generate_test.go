@@ -148,8 +148,7 @@ func FuzzWild(f *testing.F) {
 		d := dice{&intercepttest.Dice{Throws: b}}
 		first, second := d.wild(), d.wild()
 		checkDenied(t, first, second, sizes)
-		checkReleased(t, first, sizes, false)
-		checkReleased(t, first, sizes, true)
+		checkReleased(t, first, sizes)
 		checkChunking(t, first, sizes, 1<<20)
 		// Ids may be in a fragment that belongs to another call.
 		intercepttest.CheckMarks(t, "NA", first, func(rule intercepttest.Ruler) *intercepttest.Played {

@@ -65,7 +65,7 @@ func TestHalvesInArguments(t *testing.T) {
 					t.Fatalf("error %v, calls %+v", p.Err, p.Calls)
 				}
 				c := p.Calls[0][0]
-				if c.Arguments != tt.want || !slices.Contains(c.Flags, intercept.FlagCanonical) || slices.Contains(c.Ambiguous, intercept.AmbiguousHalf) != tt.doubt || len(c.Ambiguous) > 1 {
+				if c.Arguments != tt.want || slices.Contains(c.Ambiguous, intercept.AmbiguousHalf) != tt.doubt || len(c.Ambiguous) > 1 {
 					t.Errorf("judged: %+v", c)
 				}
 				if got := string(p.Out()); got != want {
@@ -100,21 +100,6 @@ func TestHalvesThatAreRefused(t *testing.T) {
 		if p := play(t, request1, bodies(body), nil, intercept.Limits{}, intercepttest.ReleaseAll); p.Err == nil || strings.Contains(string(p.Out()), "bash") {
 			t.Errorf("%s: %s", change[1], p.Out())
 		}
-	}
-}
-
-// Finding 19: a call that is allowed by its name alone passes with the halves joined, and
-// is held where one of them is alone.
-func TestHalvesInACallAllowedByName(t *testing.T) {
-	pass := intercept.Limits{Pass: func(intercept.Call) bool { return true }}
-	p := play(t, request1, bodies(cutCall(functionOpening, functionPiece, `{\"x\":\"A<`, `>B<`, `>\"}`)), nil, pass, intercepttest.DenyAll)
-	want := role + functionOpening + more(0, `{"x":"A`) + more(0, "😀B") + more(0, `😀"}`) + finish + done
-	if p.Err != nil || string(p.Out()) != want {
-		t.Errorf("error %v, the agent got\n%s\nwant\n%s", p.Err, p.Out(), want)
-	}
-	p = play(t, request1, bodies(cutCall(functionOpening, functionPiece, `{\"x\":\"A<`, `B\"}`)), nil, pass, intercepttest.DenyAll)
-	if p.Err == nil || strings.Contains(string(p.Out()), `B\"`) || !slices.Contains(p.Calls[0][0].Ambiguous, intercept.AmbiguousHalf) {
-		t.Errorf("error %v, calls %+v, the agent got %s", p.Err, p.Calls, p.Out())
 	}
 }
 

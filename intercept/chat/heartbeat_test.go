@@ -25,7 +25,7 @@ func TestHeartbeat(t *testing.T) {
 		"nothing before": {event(`{"role":"assistant","content":null,"tool_calls":[{"index":0,"id":"a","type":"function","function":{"name":"bash","arguments":""}}]}`, "null"), map[intercept.Heartbeat]string{
 			intercept.HeartbeatComment: comment, intercept.HeartbeatEvent: empty, intercept.HeartbeatDelta: delta("0"),
 		}},
-		"the first choice has ended": {role + speech + event(`{}`, "stop") + second(role) + second(call), map[intercept.Heartbeat]string{
+		"the first choice has ended": {role + event(`{"content":"Hm."}`, "stop") + second(role) + second(call), map[intercept.Heartbeat]string{
 			intercept.HeartbeatDelta: delta("1"),
 		}},
 		"a stream without an id": {strings.ReplaceAll(role+call, `"id":"c1",`, ""), map[intercept.Heartbeat]string{

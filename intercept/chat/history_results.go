@@ -58,6 +58,12 @@ func (r *request) ResultContents() []toolresult.Content {
 			contents.Add(parts.id.Str, parts.content)
 		case "function":
 			contents.Add(legacyID(m), parts.content)
+		case "user", "system", "developer", "model":
+			if parts.id.Str != "" {
+				contents.Add(parts.id.Str, parts.content)
+			}
+		default: // some servers know roles such as ipython, observation or tool-response
+			contents.Add(parts.id.Str, parts.content)
 		}
 	}
 	return contents.List()

@@ -203,7 +203,7 @@ func (l *outputChoice) closingNotice(head *chunkHead, end bool) []byte {
 	text := strictjson.Paragraph(l.text(), l.notice)
 	out := head.event(choiceJSON(l.index, role+`"content":`+strictjson.Quote(text), "null"))
 	if end {
-		out = append(out, head.event(choiceJSON(l.index, "", `"stop"`))...)
+		out = append(out, head.event(choiceJSON(l.index, "", l.now.stopReason()))...)
 	}
 	return out
 }

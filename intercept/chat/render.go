@@ -1,41 +1,30 @@
 package chat
 
 import (
-	"fmt"
 	"slices"
 	"strconv"
 	"strings"
 
-	"github.com/heldcall/heldcall/intercept"
 	"github.com/heldcall/heldcall/intercept/sse"
 	"github.com/heldcall/heldcall/intercept/strictjson"
 	"github.com/tidwall/gjson"
 )
 
-// rendersCalls reports whether the calls of an event go out in canonical form. In a
-// continuation all do, because their head is that of another answer.
-func (w *rewriter) rendersCalls(c *chunk) bool {
-	return w.out.continuing != nil || slices.ContainsFunc(c.choices, func(d choiceDelta) bool {
-		return w.body.canonical(w.body.known(d.index), w.plan)
-	})
-}
-
-// takeApart renders an event with calls as several: one with the text and the other
-// fields of the message, one for each call in canonical form, and one with the finish
-// reasons and the usage.
-func (w *rewriter) takeApart(c *chunk, units []*intercept.Unit) ([]byte, error) {
-	out, err := w.appendEvent(nil, w.messageEvent(c))
+// takeApart renders an event with calls as several: one with the text and the other fields of the
+// message, one for each call in canonical form, and one with the rest. Of an event of a call that
+// does not reach the agent as the model made it, only known fields go out.
+func (w *rewriter) takeApart(c *chunk) ([]byte, error) {
+	known := slices.ContainsFunc(c.choices, func(d choiceDelta) bool { return w.body.known(d.index).changes(w.plan) })
+	out, err := w.appendEvent(nil, w.messageEvent(c, known))
 	if err != nil {
 		return nil, err
 	}
 	for i := range c.choices {
-		d := &c.choices[i]
-		if len(d.calls) > 0 {
-			out = append(out, w.callEvents(d, units[:len(d.calls)])...)
-			units = units[len(d.calls):]
+		if d := &c.choices[i]; len(d.calls) > 0 {
+			out = append(out, w.callEvents(w.body.known(d.index))...)
 		}
 	}
-	return w.appendEvent(out, w.endEvent(c))
+	return w.appendEvent(out, c.rest(&w.out.head, known))
 }
 
 // appendEvent appends an event without calls as the agent gets it; "" for none.
@@ -54,9 +43,9 @@ func (w *rewriter) appendEvent(out []byte, payload string) ([]byte, error) {
 	return out, err
 }
 
-// messageEvent renders the text and the other known fields of the messages of an event,
-// "" for none.
-func (w *rewriter) messageEvent(c *chunk) string {
+// messageEvent renders the text and the other fields of the messages of an event, or only the known
+// ones; "" for none.
+func (w *rewriter) messageEvent(c *chunk, known bool) string {
 	var choices []string
 	for i := range c.choices {
 		d := &c.choices[i]
@@ -66,7 +55,7 @@ func (w *rewriter) messageEvent(c *chunk) string {
 			list = append(list, `"role":"assistant"`)
 		}
 		for _, t := range d.texts {
-			if t.place == choice.textPlace(d) && t.kept() {
+			if t.place == choice.textPlace(d) && t.kept(known) {
 				list = append(list, strictjson.Quote(t.field)+":"+t.value.Raw)
 			}
 		}
@@ -80,49 +69,76 @@ func (w *rewriter) messageEvent(c *chunk) string {
 	return w.out.head.chunk(choices...)
 }
 
-// endEvent renders the finish reasons and the usage of an event, "" for none.
-func (w *rewriter) endEvent(c *chunk) string {
+// rest renders an event without the messages of its choices: the finish reasons, the usage and, unless
+// only known fields are asked for, what else lies beside the messages. It is "" if there is nothing of it.
+func (c *chunk) rest(head *chunkHead, known bool) string {
+	beside := ""
+	if !known {
+		beside = otherFields(c.raw, "id", "object", "created", "model", "system_fingerprint", "choices", "usage", "obfuscation", "p", "service_tier", "provider")
+	}
+	more := beside != "" || c.usage != ""
 	var choices []string
 	for i := range c.choices {
-		if d := &c.choices[i]; d.finish != "" {
-			choices = append(choices, choiceJSON(d.index, "", strictjson.Quote(d.finish)))
+		d := &c.choices[i]
+		finish, own := "null", ""
+		if d.finish != "" {
+			finish = strictjson.Quote(d.finish)
 		}
+		if !known {
+			own = d.beside()
+		}
+		more = more || d.finish != "" || own != ""
+		choice := choiceJSON(d.index, "", finish)
+		choices = append(choices, choice[:len(choice)-1]+own+"}")
 	}
-	if choices == nil && c.usage == "" {
+	if !more {
 		return ""
 	}
-	end := w.out.head.chunk(choices...)
-	if c.usage != "" {
-		end = end[:len(end)-1] + `,"usage":` + c.usage + "}"
+	for _, name := range []string{"service_tier", "provider"} { // in every event of some providers
+		if v := gjson.Get(c.raw, name); v.Type == gjson.String {
+			beside += `,"` + name + `":` + v.Raw
+		}
 	}
-	return end
+	if c.usage != "" {
+		beside += `,"usage":` + c.usage
+	}
+	event := head.chunk(choices...)
+	return event[:len(event)-1] + beside + "}"
 }
 
-// callEvents renders the calls of a choice in canonical form. With the first fragment of
-// the choice go all calls that reach the agent, one event each; a call whose beginning has
-// passed continues with each of its fragments.
-func (w *rewriter) callEvents(d *choiceDelta, units []*intercept.Unit) (out []byte) {
-	c := w.body.known(d.index)
-	for i, u := range units {
-		call := callOf(u)
-		if !call.Begun() {
-			continue
-		}
-		if added := call.next(d.calls[i].args); added != "" {
-			out = append(out, w.callEvent(call, fmt.Sprintf(`{"index":%d,"function":{"arguments":%s}}`, call.index, strictjson.Quote(added)))...)
-		}
+// beside are the fields of a choice beside its message and the finish reason, after a comma.
+func (d *choiceDelta) beside() string {
+	fields := otherFields(d.raw, "index", "delta", "message", "finish_reason", "logprobs")
+	if d.logprobs.IsObject() {
+		fields += `,"logprobs":` + d.logprobs.Raw
 	}
-	if c.callsSent {
-		return out
-	}
+	return fields
+}
+
+// otherFields renders the fields of an object that have contents and none of the names, after a
+// comma each.
+func otherFields(object string, names ...string) string {
+	var b strings.Builder
+	gjson.Parse(object).ForEach(func(k, v gjson.Result) bool {
+		if !slices.Contains(names, k.Str) && passes(k.Str, v) {
+			b.WriteString("," + strictjson.Quote(k.Str) + ":" + v.Raw)
+		}
+		return true
+	})
+	return b.String()
+}
+
+// callEvents renders the calls of a choice that reach the agent in canonical form, one event each:
+// all of them that have a ruling, with the first fragment of the choice that leaves then.
+func (w *rewriter) callEvents(c *choice) (out []byte) {
 	number := 0
 	for _, call := range c.calls() {
 		if !w.plan.Reaches(&call.Unit) {
 			continue
 		}
-		if !call.Begun() {
+		if !call.sent {
+			call.sent = true
 			out = append(out, w.callEvent(call, call.canonical(strconv.Itoa(number)))...)
-			c.callsSent = true
 		}
 		if call.kind != kindLegacy {
 			number++
@@ -138,13 +154,6 @@ func (w *rewriter) callEvent(call *call, entry string) []byte {
 		field = `"function_call":` + entry
 	}
 	return w.out.head.event(choiceJSON(call.choice.output.index, field, "null"))
-}
-
-// next returns the text that a fragment adds to the rendered arguments. Half a surrogate
-// pair waits for the next fragment.
-func (c *call) next(fragment string) (added string) {
-	added, c.half = strictjson.CutHalf(c.half + fragment)
-	return added
 }
 
 // arguments are those of the canonical form. A call without any gets an empty object.
@@ -219,7 +228,7 @@ func (e *edit) put(path, raw string) {
 	switch {
 	case raw != "":
 		e.Set(path, raw)
-	case gjson.Get(e.JSON, path).Exists():
+	case gjson.Get(e.JSON, path).Type != gjson.Null:
 		e.Delete(path)
 	}
 }

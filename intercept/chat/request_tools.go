@@ -141,6 +141,3 @@ func (r *request) names(text string) bool {
 	}
 	return false
 }
-
-// several reports whether the request asks for more than one choice.
-func (r *request) several() bool { return r.Value("n").Int() > 1 }

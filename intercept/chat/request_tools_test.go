@@ -45,23 +45,23 @@ func TestTool(t *testing.T) {
 func TestOfferedTools(t *testing.T) {
 	const f, g = `{"type":"function","function":{"name":"first"}}`, `{"type":"function","function":{"name":"second"}}`
 	for _, tt := range []struct {
-		fields                  string
-		offers, forced, several bool
+		fields         string
+		offers, forced bool
 	}{
-		{`"x":1`, false, false, false},
-		{`"tools":[],"functions":null`, false, false, false},
-		{`"tools":[` + f + `],"n":1`, true, false, false},
-		{`"functions":[{"name":"f"}],"n":2`, true, false, true},
-		{`"web_search_options":{}`, true, false, false},
-		{`"tools":[` + f + `],"tool_choice":"required"`, true, true, false},
-		{`"tools":[` + f + `,` + g + `],"tool_choice":"required"`, true, false, false},
-		{`"tools":[` + f + `,` + g + `],"tool_choice":{"type":"function","function":{"name":"first"}}`, true, true, false},
-		{`"functions":[{"name":"f"},{"name":"g"}],"function_call":{"name":"f"}`, true, true, false},
-		{`"tools":[` + f + `],"tool_choice":"auto"`, true, false, false},
+		{`"x":1`, false, false},
+		{`"tools":[],"functions":null`, false, false},
+		{`"tools":[` + f + `],"n":1`, true, false},
+		{`"functions":[{"name":"f"}],"n":2`, true, false},
+		{`"web_search_options":{}`, true, false},
+		{`"tools":[` + f + `],"tool_choice":"required"`, true, true},
+		{`"tools":[` + f + `,` + g + `],"tool_choice":"required"`, true, false},
+		{`"tools":[` + f + `,` + g + `],"tool_choice":{"type":"function","function":{"name":"first"}}`, true, true},
+		{`"functions":[{"name":"f"},{"name":"g"}],"function_call":{"name":"f"}`, true, true},
+		{`"tools":[` + f + `],"tool_choice":"auto"`, true, false},
 	} {
 		r := parse(t, `{"messages":[],`+tt.fields+`}`)
-		if r.OffersTools() != tt.offers || (len(r.ForcedTools()) == 1) != tt.forced || r.several() != tt.several {
-			t.Errorf("%s: offers %t, forced %q, several %t", tt.fields, r.OffersTools(), r.ForcedTools(), r.several())
+		if r.OffersTools() != tt.offers || (len(r.ForcedTools()) == 1) != tt.forced {
+			t.Errorf("%s: offers %t, forced %q", tt.fields, r.OffersTools(), r.ForcedTools())
 		}
 	}
 }

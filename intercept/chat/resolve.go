@@ -15,7 +15,7 @@ func (a *answer) Plan(p *intercept.Plan) error {
 	}
 	for _, c := range a.body.choices {
 		l := c.output
-		lost := !l.sent.finish && p.AllDenied(c.units()) // after its end the agent can get nothing more
+		lost := p.AllDenied(c.units())
 		if lost && !a.body.failed && p.MayContinue(c.units(), l.prior.count, l.prior.denials, a.limits.MaxContinuations) {
 			if err := a.proceed(c, p); err != nil {
 				return err
@@ -55,17 +55,7 @@ func (a *answer) proceed(c *choice, p *intercept.Plan) error {
 
 // Verbatim implements [intercept.Codec].
 func (a *answer) Verbatim(p *intercept.Part) bool {
-	if p != nil {
-		return a.body.failed || (a.out.continuing == nil && !a.batch.odd)
-	}
-	held, uniform := false, true
-	for _, c := range a.body.choices {
-		uniform = uniform && a.body.uniform(c)
-		for _, call := range c.calls() {
-			held = held || !call.Passed()
-		}
-	}
-	return a.out.continuing == nil && (uniform || !held)
+	return a.out.continuing == nil || (p != nil && a.body.failed)
 }
 
 // Conclude implements [intercept.Codec]. A whole answer keeps its records until it is

@@ -17,7 +17,7 @@ type rewriter struct {
 }
 
 // Rewrite implements [intercept.Codec].
-func (a *answer) Rewrite(part []byte, units []*intercept.Unit, p *intercept.Plan) ([]byte, error) {
+func (a *answer) Rewrite(part []byte, _ []*intercept.Unit, p *intercept.Plan) ([]byte, error) {
 	payloads, err := intercept.Payloads(part)
 	if err != nil {
 		return nil, err
@@ -31,17 +31,15 @@ func (a *answer) Rewrite(part []byte, units []*intercept.Unit, p *intercept.Plan
 		if err != nil {
 			return intercept.Rewrite{}, err
 		}
-		n := c.fragments()
-		fragments := units[:n]
-		if units = units[n:]; n == 0 || !w.rendersCalls(c) {
+		if !c.hasCalls() {
 			return w.revise(c)
 		}
-		out, err := w.takeApart(c, fragments)
+		out, err := w.takeApart(c)
 		return intercept.Rewrite{Drop: true, Before: out}, err
 	})
 }
 
-// revise returns an event as the agent gets it, with its calls unchanged.
+// revise returns an event without calls as the agent gets it.
 func (w *rewriter) revise(c *chunk) (intercept.Rewrite, error) {
 	var notices []byte // of the choices that end in the event
 	for i := range c.choices {
@@ -90,19 +88,20 @@ func (e *edit) choice(path string, d *choiceDelta) {
 		e.joinAudio(path, d, l)
 		e.separate(path, d, l)
 	}
-	if e.w.body.canonical(choice, e.w.plan) {
+	if choice.changes(e.w.plan) {
 		e.withhold(path, d, choice)
-		if d.repeated && choice.messages[inDelta].any() { // in some clients it would replace the calls
-			e.Delete(path + "message")
-		}
 	}
+	if d.repeated && len(choice.calls()) > 0 && choice.messages[inDelta].any() { // in some clients it would replace the calls
+		e.Delete(path + "message")
+	}
+	ends := d.finish != ""
 	finish := e.finishReason(path, d, l)
 	e.role(path, d, l)
 	if l.index != d.index {
 		e.Set(path+"index", strconv.Itoa(l.index))
 	}
 	remains := finish || d.role || d.carries || len(d.calls) > 0
-	if remains || (!l.continues && !e.continues()) {
+	if remains || (!ends && !l.continues && !e.continues()) {
 		e.drop = false
 	}
 }
@@ -119,17 +118,17 @@ func (e *edit) role(path string, d *choiceDelta, l *outputChoice) {
 }
 
 // finishReason rewrites the finish reason of a choice without calls, and reports whether
-// the agent reads one.
+// the agent reads one: the last one that is held of the choice, unless it continues.
 func (e *edit) finishReason(path string, d *choiceDelta, l *outputChoice) bool {
 	switch {
 	case d.finish == "":
 		return false
-	case l.continues:
+	case l.now.superseded() || l.continues:
 		e.Set(path+"finish_reason", "null")
 		d.finish = ""
 		return false
 	case l.notice != "" && d.finish != "length" && d.finish != "content_filter":
-		e.Set(path+"finish_reason", `"stop"`)
+		e.Set(path+"finish_reason", l.now.stopReason())
 	}
 	return true
 }

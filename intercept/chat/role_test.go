@@ -21,14 +21,8 @@ func TestRoleThatChangesBetweenFragments(t *testing.T) {
 			back := strings.Replace(change, foreign, `"assistant"`, 1)
 			for _, body := range []string{lead + change + middle + back + tail, change + lead + middle + tail, lead + middle + change + tail} {
 				p := play(t, request1, bodies(body), []byte{40}, intercept.Limits{}, intercepttest.ReleaseAll)
-				if p.Err != nil || len(p.Calls[0]) != 1 || len(p.Calls[0][0].Flags) != 1 || strings.Count(string(p.Out()), `"arguments"`) != 1 {
+				if p.Err != nil || len(p.Calls[0]) != 1 || strings.Count(string(p.Out()), `"arguments"`) != 1 {
 					t.Errorf("role %s in %s: error %v, calls %+v; the agent has\n%s", foreign, name, p.Err, p.Calls, p.Out())
-				}
-				limits := intercept.Limits{Pass: func(intercept.Call) bool { return true }}
-				p = play(t, request1, bodies(body), []byte{40}, limits, intercepttest.ReleaseAll)
-				whole := p.Err == nil && strings.Count(string(p.Out()), `"arguments"`) == 1
-				if cut := p.Err != nil && !strings.Contains(string(p.Out()), after+`"}`); !whole && !cut {
-					t.Errorf("role %s in %s, allowed by name: error %v; the agent has\n%s", foreign, name, p.Err, p.Out())
 				}
 			}
 		}

@@ -26,7 +26,7 @@ func (a *answer) Template(p *intercept.Part) (t intercept.Template, spans []stri
 	case len(t.Units) == 0:
 		t.Overtakes = d.contents
 		return t, s.texts(d, p.Payloads[0])
-	case len(t.Units) == 1 && len(d.texts) == 0 && !a.batch.opens:
+	case len(t.Units) == 1 && p.Spent:
 		t.Call = t.Units[0]
 		return t, d.arguments(t.Call, p.Payloads[0])
 	}
@@ -91,8 +91,14 @@ func (s *slots) texts(d *choiceDelta, payload []byte) (spans []strictjson.Span) 
 	return spans
 }
 
-// Repeat implements [intercept.Codec]. A fragment of a call that passes is uniform, because
-// that of the learned form was.
+// spent reports whether nothing of the part goes out: it has only more of calls that have begun
+// before it.
+func (p *eventBatch) spent() bool {
+	d := p.only()
+	return d != nil && len(d.calls) > 0 && len(d.texts) == 0 && !p.opens && !p.part.Last && p.chunks[0].rest(&p.out.head, false) == ""
+}
+
+// Repeat implements [intercept.Codec].
 func (a *answer) Repeat(t *intercept.Template, texts [][]byte, held bool) (added string, size int, ok bool) {
 	s := t.Of.(*slots)
 	switch {

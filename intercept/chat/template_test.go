@@ -4,7 +4,6 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/google/go-cmp/cmp"
 	"github.com/heldcall/heldcall/intercept"
 	"github.com/heldcall/heldcall/intercept/intercepttest"
 )
@@ -16,7 +15,7 @@ func TestKnownShapeWithTheEmptyID(t *testing.T) {
 	body := unnamed(role+opening(0, "call_a", "bash", "")+more(0, `{"cmd":"rm -rf /`)) + event(`{"content":"x"}`, "null") +
 		unnamed(more(0, "tmp/junk")) + more(0, `"}`) + finish + done
 	p := play(t, request1, bodies(body), nil, intercept.Limits{}, intercepttest.ReleaseAll)
-	if p.Err != nil || len(p.Calls[0]) != 1 || !cmp.Equal(p.Calls[0][0].Flags, []string{intercept.FlagCanonical}) {
+	if p.Err != nil || len(p.Calls[0]) != 1 {
 		t.Errorf("error %v, calls %+v", p.Err, p.Calls)
 	}
 	if out := string(p.Out()); !strings.Contains(out, opening(0, "call_a", "bash", `{"cmd":"rm -rf /tmp/junk"}`)) {

@@ -57,13 +57,11 @@ func (c *choice) readWhole(d *choiceDelta) error {
 	for _, t := range d.texts {
 		c.messages[t.place].setField(t.field, t.value)
 	}
-	assistant := gjson.Get(d.raw, "message.role").Str == "assistant" // some clients drop the calls of any other role
 	for i := range d.calls {
 		f := &d.calls[i]
-		uniform := assistant && f.uniformWhole(i)
 		f.index = i
 		call := c.assemblers[f.place].open(f)
-		call.choice, call.Odd = c, !uniform
+		call.choice = c
 		call.add(f, true)
 	}
 	return nil
@@ -84,8 +82,10 @@ func (a *answer) RewriteWhole(_ []byte, p *intercept.Plan) ([]byte, error) {
 	for position, l := range a.out.choices {
 		d := &c.choices[position]
 		path := fmt.Sprintf("choices.%d.", position)
-		if a.body.canonical(l.now, p) {
+		if l.now.changes(p) {
 			e.withhold(path, d, l.now)
+		}
+		if len(l.now.calls()) > 0 {
 			e.wholeCalls(path, l.now)
 		}
 		e.finishReason(path, d, l)

@@ -11,7 +11,7 @@ import (
 	"github.com/tidwall/gjson"
 )
 
-// Some providers name a call in other fields: in the log probabilities of its tokens, and
+// Some providers name a call in other fields: in its tokens, their log probabilities, and
 // in the id of a reasoning detail that signs it. Events with these are held like those of
 // the call. If the call does not reach the agent, the fields are removed.
 
@@ -22,6 +22,7 @@ func (e *edit) withhold(path string, d *choiceDelta, c *choice) {
 	if d.logprobs.IsObject() {
 		e.Set(path+"logprobs", "null")
 	}
+	e.put(path+"token_ids", "")
 	for _, t := range d.texts {
 		if t.field == detailsField {
 			removeDenied(&e.Patch, path+placeField[t.place]+detailsField, t.value, c, e.w.plan)

@@ -31,38 +31,47 @@ func scored(event, logprobs string) string {
 func TestLogprobsOfCalls(t *testing.T) {
 	call := opening(0, "a", "x", `{"c":"secret"}`)
 	words := scored(speech, tokens("Let", " me", " look."))
+	beside := func(logprobs string) string {
+		return strings.Replace(event("{}", "null"), `"finish_reason":null`, `"finish_reason":null,"logprobs":`+logprobs, 1)
+	}
 	null := func(event string) string { return scored(event, "null") }
 	for _, tt := range []struct {
-		name, body     string
-		before         string // what passes before the ruling
-		denied, edited string // after it
+		name, body               string
+		before                   string // what passes before the ruling
+		denied, edited, released string // after it; "" for the body as it came
 	}{
 		{
 			"beside the call", role + words + scored(call, tokens("<tool_call>", "secret")) + finish + done, role + words,
 			"", opening(0, "a", "x", intercepttest.Edited) + finish + done,
+			call + beside(tokens("<tool_call>", "secret")) + finish + done,
 		},
 		{
 			"before the call", role + words + scored(event("{}", "null"), tokens("<tool_call>", "secret")) + call + finish + done, role + words,
-			"", null(event("{}", "null")) + opening(0, "a", "x", intercepttest.Edited) + finish + done,
+			"", null(event("{}", "null")) + opening(0, "a", "x", intercepttest.Edited) + finish + done, "",
 		},
 		{
 			"before the call, with text", role + scored(speech, tokens("Let", " me", " look.", "<tool_call>", "secret")) + call + finish + done, role,
-			null(speech), null(speech) + opening(0, "a", "x", intercepttest.Edited) + finish + done,
+			null(speech), null(speech) + opening(0, "a", "x", intercepttest.Edited) + finish + done, "",
 		},
 		{
 			"at the end", role + words + call + scored(finish, tokens("secret", "</tool_call>")) + done, role + words,
-			"", opening(0, "a", "x", intercepttest.Edited) + null(finish) + done,
+			"", opening(0, "a", "x", intercepttest.Edited) + null(finish) + done, "",
 		},
 		{
 			"with the role", scored(event(callList(fn(`"index":0,"id":"a"`, "x", `{"c":"secret"}`)), "null"), tokens("secret")) + finish + done, "",
 			event(`{"role":"assistant"}`, "null"), event(`{"role":"assistant"}`, "null") + opening(0, "a", "x", intercepttest.Edited) + finish + done,
+			event(`{"role":"assistant"}`, "null") + call + beside(tokens("secret")) + finish + done,
 		},
 	} {
 		t.Run(tt.name, func(t *testing.T) {
 			for _, n := range blocks {
 				p := newPlayer(t, request1, n, intercept.Limits{})
 				p.Turn(tt.body, release)
-				if d := cmp.Diff(tt.body, p.Got.String()); d != "" {
+				want := tt.body
+				if tt.released != "" {
+					want = tt.before + tt.released
+				}
+				if d := cmp.Diff(want, p.Got.String()); d != "" {
 					t.Fatalf("released (-want +got):\n%s", d)
 				}
 				p = newPlayer(t, request1, n, intercept.Limits{})

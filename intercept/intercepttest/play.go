@@ -7,6 +7,8 @@ import (
 	"bytes"
 	"errors"
 	"fmt"
+	"slices"
+	"strings"
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
@@ -19,11 +21,12 @@ type Played struct {
 	Before  []byte             // what reached the agent before the last ruling
 	After   []byte             // what the last ruling released
 	Calls   [][]intercept.Call // by upstream body
-	Passed  []intercept.Call
 	Hidden  [][]byte
 	Nexts   []string // bodies of the upstream requests that heldcall made itself
 	Err     error    // an [*intercept.Error]; the agent got it too
+	Early   int      // how many calls have left before the end of the answer: the first of Calls
 	rulings int
+	early   Ruler // nil: no call leaves before the end
 }
 
 // Out is all that the agent got.
@@ -74,6 +77,17 @@ func From(n int, r Ruler) Ruler {
 // the decoder reads it.
 func Play(t testing.TB, r intercept.Request, bodies [][]byte, sizes []byte, limits intercept.Limits, rule Ruler) *Played {
 	t.Helper()
+	return play(t, &Played{}, r, bodies, sizes, limits, rule)
+}
+
+// PlayEarly is [Play] of an answer whose first calls leave as soon as they are complete, if the ruler releases them.
+func PlayEarly(t testing.TB, r intercept.Request, bodies [][]byte, sizes []byte, limits intercept.Limits, rule Ruler) *Played {
+	t.Helper()
+	return play(t, &Played{early: rule}, r, bodies, sizes, limits, rule)
+}
+
+func play(t testing.TB, p *Played, r intercept.Request, bodies [][]byte, sizes []byte, limits intercept.Limits, rule Ruler) *Played {
+	t.Helper()
 	limits.TurnID = "t1"
 	if limits.MaxBytes == 0 {
 		limits.MaxBytes = 1 << 20
@@ -82,7 +96,6 @@ func Play(t testing.TB, r intercept.Request, bodies [][]byte, sizes []byte, limi
 		limits.MaxContinuations = 2
 	}
 	a := intercept.NewAnswer(r, limits)
-	p := &Played{}
 	for i := 0; ; i++ {
 		if p.Err = p.feed(a, bodies[min(i, len(bodies)-1)], sizes); p.Err != nil {
 			break
@@ -104,7 +117,6 @@ func Play(t testing.TB, r intercept.Request, bodies [][]byte, sizes []byte, limi
 			t.Fatalf("%v is not an *intercept.Error", p.Err)
 		}
 		p.Before = append(p.Before, a.Fail(e)...)
-		p.Passed = append(p.Passed, a.Passed()...)
 	}
 	return p
 }
@@ -122,6 +134,9 @@ func (p *Played) feed(a *intercept.Answer, body, sizes []byte) error {
 		for j := range block {
 			block[j] = '~'
 		}
+		if err == nil {
+			err = p.release(a)
+		}
 		if err != nil {
 			return err
 		}
@@ -135,10 +150,33 @@ func (p *Played) feed(a *intercept.Answer, body, sizes []byte) error {
 	return err
 }
 
+// release lets complete calls leave, if all of them may.
+func (p *Played) release(a *intercept.Answer) error {
+	for p.early != nil && a.Ripe() {
+		calls := a.Ready()
+		released := len(calls) > 0
+		for i, c := range calls {
+			released = released && p.early(p.rulings+i, c).Action == intercept.Release
+		}
+		if !released {
+			if len(calls) > 0 {
+				a.Wait()
+			}
+			return nil
+		}
+		out, err := a.Release()
+		if err != nil {
+			return err
+		}
+		p.Before = append(p.Before, out...)
+		p.rulings, p.Early = p.rulings+len(calls), p.Early+len(calls)
+	}
+	return nil
+}
+
 func (p *Played) settle(a *intercept.Answer, rule Ruler) (more bool, err error) {
 	calls := a.Calls()
-	p.Calls = append(p.Calls, calls)
-	p.Passed = append(p.Passed, a.Passed()...)
+	p.Calls = append(p.Calls, slices.Concat(a.Left(), calls))
 	var rulings []intercept.Ruling
 	for _, c := range calls {
 		rulings = append(rulings, rule(p.rulings, c))
@@ -176,6 +214,42 @@ func Parts(stream []byte) (list [][]byte) {
 		}
 		list = append(list, bytes.Clone(part))
 	}
+}
+
+// ReleaseFirst releases the first call and denies the others.
+func ReleaseFirst(n int, c intercept.Call) intercept.Ruling {
+	if n == 0 {
+		return ReleaseAll(n, c)
+	}
+	return DenyAll(n, c)
+}
+
+// CheckEarly fails where an answer whose first calls leave early has another end than without that. It reports whether both
+// have been read to the end.
+func CheckEarly(t testing.TB, late, early *Played) (whole bool) {
+	t.Helper()
+	if early.Err == nil && late.Err != nil {
+		t.Fatalf("only without an early release: %v", late.Err)
+	}
+	if early.Err != nil && late.Err == nil && (early.Early == 0 || !strings.Contains(early.Err.Error(), "was released")) {
+		t.Fatalf("only with an early release: %v", early.Err)
+	}
+	if early.Err != nil {
+		return false
+	}
+	for i := range early.Early { // later events do not make a call doubtful that has left
+		late.Calls[0][i].Ambiguous = early.Calls[0][i].Ambiguous
+	}
+	if d := cmp.Diff(late.Calls, early.Calls); d != "" {
+		t.Fatalf("calls (-late +early):\n%s", d)
+	}
+	if d := cmp.Diff(late.Nexts, early.Nexts); d != "" {
+		t.Fatalf("requests to the model (-late +early):\n%s", d)
+	}
+	if d := cmp.Diff(late.Hidden, early.Hidden); d != "" {
+		t.Fatalf("hidden turns (-late +early):\n%s", d)
+	}
+	return true
 }
 
 // CheckSame fails where an answer played in blocks differs from the same in one.

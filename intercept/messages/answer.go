@@ -57,7 +57,39 @@ func (a *answer) Calls() []*intercept.Unit { return a.body.blocks.calls() }
 // Call implements [intercept.Codec].
 func (a *answer) Call(u *intercept.Unit) intercept.Call {
 	c := blockOf(u).call
-	return intercept.Call{ID: c.id, Name: c.tool(), Arguments: c.arguments(), Ambiguous: u.Ambiguities}
+	call := intercept.Call{ID: c.id, Name: c.tool(), Arguments: c.arguments(), Ambiguous: u.Ambiguities}
+	if program := c.program(); program != "" {
+		call.Flags = append(call.Flags, intercept.FlagProgram(a.programCode(program)))
+	}
+	return call
+}
+
+// programCode is the input of the provider's tool that runs a program, by the id of its call: in the answer, or in the
+// history that it continues. It is "" if it is in neither.
+func (a *answer) programCode(id string) (code string) {
+	find := func(block gjson.Result) bool {
+		if block.Get("type").Str == "server_tool_use" && block.Get("id").Str == id {
+			code = block.Get("input").Raw
+			if text := block.Get("input.code"); text.Type == gjson.String {
+				code = text.Str
+			}
+		}
+		return code == ""
+	}
+	for _, b := range a.body.blocks.list {
+		if b.role == roleHosted && !find(gjson.Parse(b.render(""))) {
+			return code
+		}
+	}
+	a.req.Value("messages").ForEach(func(_, m gjson.Result) bool {
+		for _, block := range contentBlocks(m.Get("content")) {
+			if !find(block) {
+				return false
+			}
+		}
+		return true
+	})
+	return code
 }
 
 // Judge implements [intercept.Codec].
@@ -70,15 +102,9 @@ func (a *answer) Judge(u *intercept.Unit) {
 	if a.body.style.mixed() {
 		b.AddAmbiguity(ambiguousUnnamed)
 	}
-	if a.body.progress.cut() && b == a.body.blocks.last() {
-		b.AddAmbiguity(intercept.AmbiguousCut)
+	if cut := a.body.progress.cut(); cut != "" && b == a.body.blocks.last() {
+		b.AddAmbiguity(cut)
 	}
-}
-
-// Canonical implements [intercept.Codec]. A call whose beginning has passed can only be
-// released as upstream sent it.
-func (a *answer) Canonical(u *intercept.Unit) bool {
-	return !u.Begun() && (u.Odd || !blockOf(u).ended || a.body.style.mixed())
 }
 
 // Kept implements [intercept.Codec]: the API gives no answer again.
@@ -99,7 +125,7 @@ func (a *answer) Verbatim(part *intercept.Part) bool {
 	if part == nil {
 		return !a.body.rewrites() && !a.body.blocks.misnumbered
 	}
-	return !a.body.rewrites() || a.body.progress.failed
+	return !(a.body.rewrites() || a.body.released) || a.body.progress.failed
 }
 
 // Disposed implements [intercept.Codec].
@@ -113,7 +139,7 @@ func (a *answer) Disposed(_ *intercept.Part, d intercept.Disposition) {
 			b.shown = true
 		}
 	case intercept.Voided:
-		a.body.blocks.keep(func(b *block) bool { return b.shown && (b.call == nil || b.Passed()) })
+		a.body.blocks.keep(func(b *block) bool { return b.shown && (b.call == nil || b.Left()) })
 	}
 }
 

@@ -13,12 +13,21 @@ import (
 	"github.com/tidwall/gjson"
 )
 
-func TestReleasedIsByteIdentical(t *testing.T) {
-	for _, body := range []string{listed, two, strings.ReplaceAll(two, "\n", "\r\n"), ": hello\n\n" + listed, "\xef\xbb\xbf" + listed, strings.ReplaceAll(two, "}\n", "      }\n")} {
+// A call goes out in canonical form, all else as it came.
+func TestReleased(t *testing.T) {
+	rendered := started("msg_1") + ping + speech + use(1, "toolu_a", "bash", `{"command":"ls"}`) + ended("tool_use")
+	calls := use(1, "toolu_a", "bash", `{"command":"ls"}`) + use(2, "toolu_b", "read", `{"path":"x"}`)
+	returns := strings.NewReplacer("\n", "\r\n")
+	padded := strings.NewReplacer("}\n", "      }\n")
+	for body, want := range map[string]string{
+		listed: rendered, two: two, ": hello\n\n" + listed: ": hello\n\n" + rendered, "\xef\xbb\xbf" + listed: "\xef\xbb\xbf" + rendered,
+		returns.Replace(two): returns.Replace(started("msg_1")+speech) + calls + returns.Replace(ended("tool_use")),
+		padded.Replace(two):  padded.Replace(started("msg_1")+speech) + calls + padded.Replace(ended("tool_use")),
+	} {
 		for _, n := range blockSizes {
 			p := newPlayer(t, request1, n, intercept.Limits{})
 			p.Turn(body, intercepttest.ReleaseAll)
-			equal(t, fmt.Sprintf("blocks of %d", n), p.Got.String(), body)
+			equal(t, fmt.Sprintf("blocks of %d", n), p.Got.String(), want)
 			if p.Last.Hidden != nil || p.Last.Next != nil {
 				t.Error("something is remembered of an answer that did not change")
 			}
@@ -116,85 +125,29 @@ func TestEditedReplacesTheArguments(t *testing.T) {
 	}
 }
 
-func TestAllowedByNamePasses(t *testing.T) {
-	asked := 0
-	p := newPlayer(t, request1, 1, intercept.Limits{Pass: func(c intercept.Call) bool { asked++; return c.Name == "bash" }})
-	if err := p.Feed(listed); err != nil {
-		t.Fatal(err)
-	}
-	equal(t, "agent", p.Got.String(), listed)
-	if asked != 1 || len(p.Answer.Calls()) != 0 {
-		t.Errorf("asked %d times, %d calls left", asked, len(p.Answer.Calls()))
-	}
-	want := []intercept.Call{{ID: "toolu_a", Name: "bash", Arguments: `{"command":"ls"}`}}
-	if d := cmp.Diff(want, p.Answer.Passed()); d != "" {
-		t.Errorf("passed (-want +got):\n%s", d)
-	}
-}
-
-// Finding "a stream releases what a whole answer asks about": the beginning of a call
-// of a tool that is allowed by name has passed; then its arguments, or the end of the
-// message, cast doubt on it. The rest is held and people are asked.
-func TestAllowedByNameIsAskedAboutInDoubt(t *testing.T) {
-	before := started("msg_1") + begun(0, "a", "bash") + more(0, `{"a":1,`)
-	for _, tt := range []struct{ passes, held, doubt string }{
-		{"", more(0, `"a":2}`) + closed(0) + ended("tool_use"), "valid JSON"},
-		{more(0, `"b":2`), closed(0) + ended("tool_use"), "valid JSON"},
-		{more(0, `"b":2`), closed(0) + text(1, "so") + ended("max_tokens"), "valid JSON"},
-		{more(0, `"b":2}`) + closed(0), ended("max_tokens"), intercept.AmbiguousCut},
-		{more(0, `"b":2}`) + closed(0) + ping, ended("refusal") + done, intercept.AmbiguousCut},
+// The arguments of a call, or the end of the message, cast doubt on it.
+func TestDoubtfulCalls(t *testing.T) {
+	lead := started("msg_1") + begun(0, "a", "bash") + more(0, `{"a":1,`)
+	for _, tt := range []struct{ body, arguments, end, doubt string }{
+		{more(0, `"a":2}`) + closed(0), `{"a":1,"a":2}`, ended("tool_use"), "valid JSON"},
+		{more(0, `"b":2`) + closed(0), `{"a":1,"b":2`, ended("tool_use"), "valid JSON"},
+		{more(0, `"b":2`) + closed(0), `{"a":1,"b":2`, text(1, "so") + ended("max_tokens"), "valid JSON"},
+		{more(0, `"b":2}`) + closed(0), `{"a":1,"b":2}`, ended("max_tokens"), intercept.AmbiguousCut},
+		{more(0, `"b":2}`) + closed(0), `{"a":1,"b":2}`, ping + ended("refusal") + done, intercept.AmbiguousRefused},
 	} {
 		for _, n := range blockSizes {
-			p := newPlayer(t, request1, n, intercept.Limits{Pass: func(intercept.Call) bool { return true }})
-			if err := p.Feed(before + tt.passes + tt.held); err != nil {
+			p := newPlayer(t, request1, n, intercept.Limits{})
+			if err := p.Feed(lead + tt.body + tt.end); err != nil {
 				t.Fatal(err)
 			}
-			equal(t, "before the ruling", p.Got.String(), before+tt.passes)
+			equal(t, "before the ruling", p.Got.String(), started("msg_1"))
 			calls := p.Answer.Calls()
-			if len(calls) != 1 || !strings.Contains(strings.Join(calls[0].Ambiguous, " "), tt.doubt) || len(calls[0].Flags) > 0 || len(p.Answer.Passed()) > 0 {
+			if len(calls) != 1 || !strings.Contains(strings.Join(calls[0].Ambiguous, " "), tt.doubt) || len(calls[0].Flags) > 0 {
 				t.Fatalf("calls: %+v", calls)
 			}
-			if _, err := p.Answer.Resolve([]intercept.Ruling{{}}); err == nil {
-				t.Error("a half call was taken back without an error")
-			}
-			p = newPlayer(t, request1, n, intercept.Limits{Pass: func(intercept.Call) bool { return true }})
-			p.Turn(before+tt.passes+tt.held, intercepttest.ReleaseAll)
-			equal(t, "approved", p.Got.String(), before+tt.passes+tt.held)
-		}
-	}
-}
-
-// The answer ends if a call of a tool that is allowed by name continues, after a part of it
-// has passed, in a form that clients read in different ways.
-func TestAllowedByNameIsCutWhereClientsDiffer(t *testing.T) {
-	before := started("msg_1") + begun(0, "a", "bash") + more(0, `{"a":1,`)
-	piece := more(0, `"b":2}`)
-	for _, odd := range []string{
-		closed(0) + piece,
-		closed(0) + closed(0),
-		more(0, `"b":2}`) + closed(0) + opened(0, hosted) + piece,
-		text(1, "x") + piece,
-		text(1, "x") + closed(0),
-		unnamed(piece),
-		strings.Replace(piece, `"type":"content_block_delta",`, "", 1),
-		strings.Replace(piece, `"index":0`, `"index":0,"__proto__":{}`, 1),
-		strings.Replace(piece, `"partial_json"`, `"x":1,"partial_json"`, 1),
-		"id: 1\n" + piece,
-		strings.Replace(piece, "\ndata", "\n: x\ndata", 1),
-		word(0, "x"),
-		strings.Replace(closed(0), `"index":0`, `"index":0,"x":1`, 1),
-		started("msg_2"),
-		done + piece,
-		sent("message_delta", `"delta":{"stop_reason":"tool_use"}`) + piece,
-		stopped,
-	} {
-		p := newPlayer(t, request1, 9, intercept.Limits{Pass: func(intercept.Call) bool { return true }})
-		if err := p.Feed(before + odd + closed(0) + ended("tool_use")); err == nil {
-			t.Errorf("%q passed", odd)
-		}
-		whole := more(0, `"b":2}`) + closed(0)
-		if got := p.Got.String(); !strings.HasPrefix(got, before) || strings.Contains(got, "message_stop") || strings.Contains(strings.TrimPrefix(strings.TrimPrefix(got, before), whole), "partial_json") {
-			t.Errorf("%q: the agent got %q", odd, got)
+			p = newPlayer(t, request1, n, intercept.Limits{})
+			p.Turn(lead+tt.body+tt.end, intercepttest.ReleaseAll)
+			equal(t, "approved", p.Got.String(), started("msg_1")+use(0, "a", "bash", tt.arguments)+tt.end)
 		}
 	}
 }

@@ -23,11 +23,20 @@ func (b *body) read(part *intercept.Part) error {
 		}
 	}
 	b.progress.over = b.progress.over || b.doneAt == len(b.events)
-	part.Failed, part.Complete = b.progress.failed, b.progress.done
+	part.Failed, part.Complete, part.Spent = b.progress.failed, b.progress.done, b.spent()
 	if b.progress.failed && len(part.Units()) > 0 {
 		return intercept.NotUnderstood("it reports an error and a part of a block in one event")
 	}
 	return nil
+}
+
+// spent reports whether nothing of the part goes out: it has only more of a call.
+func (b *body) spent() bool {
+	if len(b.events) != 1 || len(b.part.Payloads) != 1 || b.part.Last || len(b.part.Units()) != 1 {
+		return false
+	}
+	block, kind := blockOf(b.part.Units()[0]), b.events[0].kind
+	return block != nil && block.call != nil && (kind == kindBlockDelta || kind == kindBlockStop)
 }
 
 func (b *body) decode() error {
@@ -56,19 +65,15 @@ func (b *body) take(e *event) error {
 	case kindMessageStart:
 		return b.startMessage(e)
 	case kindBlockStart:
-		return b.startBlock(e, e.block, e.index)
+		return b.startBlock(e.block, e.index)
 	case kindBlockDelta:
 		return b.extendBlock(e)
 	case kindBlockStop:
 		return b.endBlock(e)
 	case kindMessageDelta:
-		if err := b.progress.learn(&e.message); err != nil {
-			return err
-		}
-		return b.endMessage()
+		return b.progress.learn(&e.message)
 	case kindMessageStop:
 		b.progress.done = true
-		return b.endMessage()
 	case kindError:
 		b.progress.failed = true
 	}
@@ -90,7 +95,7 @@ func (b *body) startMessage(e *event) error {
 	m := &e.message
 	b.progress.id = strings.Clone(m.id)
 	for i := range m.blocks {
-		if err := b.startBlock(e, &m.blocks[i], b.blocks.opened); err != nil {
+		if err := b.startBlock(&m.blocks[i], b.blocks.opened); err != nil {
 			return err
 		}
 		b.blocks.last().ended = true
@@ -101,26 +106,21 @@ func (b *body) startMessage(e *event) error {
 // restart takes a second start of the message in one stream, which gateways send when
 // they try again elsewhere. Clients differ: they throw, begin again, or add the blocks
 // to those of the first attempt and find them by number. If nothing is held, the agent
-// gets the stream as it is, but no call after a block or a call of the first attempt.
+// gets the stream as it is, but no call after a block of the first attempt.
 // Otherwise the held events of the first attempt are void, the agent's message keeps
 // the blocks that have passed, and the second attempt continues it without its start.
 func (b *body) restart() error {
 	if b.progress.done || b.progress.stop != "" {
 		return intercept.NotUnderstood("a second message is after the end of the first")
 	}
+	if b.part.Left() {
+		return intercept.NotUnderstood("the message begins again after a call of it was released")
+	}
 	b.part.Forget()
 	if !b.part.Held() && !b.rewrites() {
-		if len(b.blocks.calls()) > 0 {
-			return intercept.NotUnderstood("the message starts twice, after a call had passed")
-		}
 		b.style.skipped = b.style.skipped || len(b.blocks.list) > 0
 		b.blocks.nextAttempt()
 		return nil
-	}
-	for _, block := range b.blocks.list {
-		if block.call != nil && (block.Broken() || (block.Passed() && !block.ended)) {
-			return intercept.NotUnderstood("it begins again within a call of a tool that is allowed by name, the beginning of which has passed")
-		}
 	}
 	b.blocks.keep(func(block *block) bool { return block.shown })
 	b.part.Void()
@@ -130,18 +130,32 @@ func (b *body) restart() error {
 	return nil
 }
 
-func (b *body) startBlock(e *event, o *opening, index int) error {
+func (b *body) startBlock(o *opening, index int) error {
 	block, err := b.open(b.part, o, index)
 	if err != nil {
 		return err
 	}
 	b.opens = append(b.opens, block)
-	opened := intercept.Event{Unit: &block.Unit, Kind: intercept.EventOpen}
-	if c := block.call; c != nil {
-		opened.Uniform = b.opensUniform(e, o)
-		opened.Plain = !b.rewrites() && !b.style.mixed() && c.empty() && c.id != "" && c.name != ""
+	if n := len(b.blocks.list); n > 1 {
+		b.finished(b.blocks.list[n-2])
 	}
-	return b.part.Event(opened)
+	return b.part.Event(&block.Unit, "")
+}
+
+// finished marks a call as complete that has ended, if all blocks before it have too and clients read their numbers alike.
+func (b *body) finished(block *block) {
+	if block.call == nil || b.rewrites() || b.blocks.misnumbered || b.style.skipped || b.blocks.attempt > 0 {
+		return
+	}
+	for _, other := range b.blocks.list {
+		if !other.ended {
+			return
+		}
+		if other == block {
+			b.part.Completed(&block.Unit)
+			return
+		}
+	}
 }
 
 func (b *body) extendBlock(e *event) error {
@@ -150,20 +164,17 @@ func (b *body) extendBlock(e *event) error {
 		if !d.plain || b.rewrites() {
 			return intercept.NotUnderstood("a part of a block that has not opened")
 		}
-		return b.part.Event(intercept.Event{})
+		return b.part.Event(nil, "")
 	}
 	if err := b.mayExtend(block, d); err != nil {
 		return err
 	}
-	uniform, err := b.follow(block, e, inputSchema)
-	if err != nil {
-		return err
-	}
-	input := intercept.Event{Unit: &block.Unit, Kind: intercept.EventInput, Uniform: uniform, Plain: !b.style.mixed()}
+	b.follow(block)
+	input := ""
 	if d.input && len(d.fields) > 0 {
-		input.Text = strictjson.Fragment(d.fields[0].piece)
+		input = strictjson.Fragment(d.fields[0].piece)
 	}
-	if err := b.part.Event(input); err != nil {
+	if err := b.part.Event(&block.Unit, input); err != nil {
 		return err
 	}
 	if block.ended {
@@ -194,24 +205,12 @@ func (b *body) mayExtend(block *block, d *delta) error {
 	return nil
 }
 
-// follow takes an event that extends or ends a block, and reports whether all clients
-// read it alike. It returns an error if it makes a call ambiguous whose
-// beginning the agent has got: such a call can no longer be rendered.
-func (b *body) follow(block *block, e *event, schema *strictjson.Schema) (uniform bool, err error) {
-	last := b.blocks.last()
-	uniform = block.call != nil && !block.ended && block == last && !b.progress.stopped() && b.fits(e, schema)
-	if block == last {
-		return uniform, nil
+// follow notes that an event extends or ends a block that is not the last.
+func (b *body) follow(block *block) {
+	if last := b.blocks.last(); block != last {
+		block.addAmbiguity(ambiguousOrder)
+		last.addAmbiguity(ambiguousOrder)
 	}
-	if last.call != nil && last.Begun() && !last.ended {
-		return uniform, last.Differ()
-	}
-	if block.call != nil && block.Begun() {
-		return uniform, block.Differ()
-	}
-	block.addAmbiguity(ambiguousOrder)
-	last.addAmbiguity(ambiguousOrder)
-	return uniform, nil
 }
 
 func (b *body) endBlock(e *event) error {
@@ -220,38 +219,14 @@ func (b *body) endBlock(e *event) error {
 		if b.rewrites() {
 			return intercept.NotUnderstood("a block ends that has not opened")
 		}
-		return b.part.Event(intercept.Event{})
+		return b.part.Event(nil, "")
 	}
-	uniform, err := b.follow(block, e, closingSchema)
-	if err != nil {
-		return err
-	}
-	again := block.ended
-	block.ended = true
-	if err := b.part.Event(intercept.Event{Unit: &block.Unit, Kind: intercept.EventClose, Uniform: uniform, Plain: true}); err != nil {
-		return err
-	}
-	if again {
+	if b.follow(block); block.ended {
 		block.addAmbiguity(ambiguousEnds)
 	}
-	return nil
-}
-
-// endMessage takes the end of the message, or its stop reason. A call whose beginning
-// has passed must have ended by then; if the stop reason makes it ambiguous, the rest
-// of the answer is held.
-func (b *body) endMessage() error {
-	if b.progress.stop == "" && !b.progress.done {
-		return nil
+	block.ended = true
+	if block.call != nil && strings.Contains(block.call.arguments(), `"`) { // of a message that was cut, an empty input may have no beginning
+		b.finished(block)
 	}
-	for _, block := range b.blocks.list {
-		switch {
-		case block.call == nil || !block.Begun():
-		case !block.ended:
-			return block.Differ()
-		case b.progress.cut() && block == b.blocks.last():
-			block.MarkAmbiguous(intercept.AmbiguousCut)
-		}
-	}
-	return nil
+	return b.part.Event(&block.Unit, "")
 }

@@ -1,6 +1,7 @@
 package messages
 
 import (
+	"slices"
 	"strings"
 
 	"github.com/heldcall/heldcall/intercept"
@@ -31,9 +32,6 @@ func (l *blockList) add(o *opening, index int) (*block, error) {
 	}
 	b := newBlock(o, index, l.attempt)
 	if same := l.find(index); same != nil {
-		if same.Begun() {
-			return nil, same.Differ() // some clients add the input of the new block to the call
-		}
 		b.addAmbiguity(ambiguousIndex)
 		same.addAmbiguity(ambiguousIndex)
 	}
@@ -57,8 +55,8 @@ func (l *blockList) compareIDs(b *block) error {
 			continue
 		}
 		if calls++; b.call.id != "" && other.call.id == b.call.id {
-			b.MarkAmbiguous(intercept.AmbiguousID)
-			other.MarkAmbiguous(intercept.AmbiguousID)
+			b.AddAmbiguity(intercept.AmbiguousID)
+			other.AddAmbiguity(intercept.AmbiguousID)
 		}
 	}
 	if calls >= maxCalls {
@@ -114,6 +112,11 @@ func (l *blockList) calls() (list []*intercept.Unit) {
 		}
 	}
 	return list
+}
+
+// left reports whether the agent has got a call before the end of the message.
+func (l *blockList) left() bool {
+	return slices.ContainsFunc(l.list, func(b *block) bool { return b.Left() })
 }
 
 // text is the model's text for the user.
@@ -180,7 +183,7 @@ func (l *blockList) messages() []string {
 		id := l.callID(b)
 		content = append(content, b.render(id))
 		if b.call != nil {
-			results = append(results, toolResult(id, b.modelMessage()))
+			results = append(results, b.modelResult(id))
 		}
 	}
 	return []string{assistantMessage(content), userMessage(results)}

@@ -13,6 +13,7 @@ type body struct {
 	number   int  // in the answer, from 0
 	whole    bool // it is one JSON value, not a stream
 	joined   bool // the stream began again, and continues the message that the agent has begun to read
+	released bool // a call has left, so that the agent has its numbers and not upstream's
 	blocks   blockList
 	style    style // of this body and those before
 	progress progress
@@ -84,14 +85,8 @@ func mergeUsage(usage, later string) string {
 // stopped reports whether no call may follow.
 func (p *progress) stopped() bool { return p.stop != "" || p.done || p.over }
 
-// cut reports whether the message ended otherwise than by the model's will.
-func (p *progress) cut() bool {
-	switch p.stop {
-	case "max_tokens", "model_context_window_exceeded", "refusal", "stop_sequence":
-		return true
-	}
-	return false
-}
+// cut is why the message ended otherwise than by the model's will, "" if it did not.
+func (p *progress) cut() string { return intercept.AmbiguousEnd(p.stop) }
 
 // complete reports whether a body that has ended is complete. If it has calls, the
 // message must have ended, otherwise the framing of the connection is enough.
@@ -121,9 +116,6 @@ func (b *body) readWhole(part *intercept.Part) error {
 			return err
 		}
 		block.ended = true
-		if block.call != nil {
-			block.Odd = block.Odd || !wholeCall.Fits(gjson.Parse(block.opened))
-		}
 	}
 	return b.progress.learn(m)
 }
@@ -141,9 +133,7 @@ func (b *body) open(part *intercept.Part, o *opening, index int) (*block, error)
 		return nil, err
 	}
 	if block.call != nil {
-		var complete bool
-		block.call.extras, complete = b.req.callExtras(gjson.Parse(o.raw), o.name)
-		block.Odd = block.Odd || !complete
+		block.call.extras = b.req.callExtras(gjson.Parse(o.raw), o.name)
 		part.Open(&block.Unit)
 	}
 	return block, part.Buffer(len(o.raw))

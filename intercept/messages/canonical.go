@@ -8,8 +8,7 @@ import (
 	"github.com/heldcall/heldcall/intercept/strictjson"
 )
 
-// The canonical form of a call contains known values only. Edited calls, and those that
-// clients read in different ways, are released in it, and so are the calls beside them.
+// The canonical form of a call, in which each is released, contains known values only.
 
 // maxPiece bounds the input in one event, in bytes. Some clients read no line of more
 // than 64 KiB.
@@ -25,6 +24,7 @@ func (e *edit) arguments(b *block) string {
 
 // call renders the events of a call.
 func (e *edit) call(b *block) (out []byte) {
+	e.answer.body.released = true
 	n := e.answer.body.blocks.place(b, e.plan)
 	out = appendBlockStart(out, n, b.call.block(b.call.id, "{}"))
 	for input := e.arguments(b); input != ""; {
@@ -81,12 +81,14 @@ func (a *answer) closingNotice(plan *intercept.Plan, end bool) (out []byte) {
 		out = appendBlockStart(out, index, `{"type":"text","text":""}`)
 		out = appendDelta(out, index, "text_delta", "text", strictjson.Paragraph(a.Text(), plan.Notice))
 		out = appendBlockStop(out, index)
-		stop = "end_turn"
+		if stop = "end_turn"; a.body.blocks.left() {
+			stop = "tool_use"
+		}
 	}
 	if !end || stop == "" {
 		return out
 	}
-	if lostCalls(plan, stop) {
+	if a.lostCalls(plan, stop) {
 		stop = "end_turn"
 	}
 	a.output.stop = ""

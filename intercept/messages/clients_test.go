@@ -171,9 +171,6 @@ func checkClients(t testing.TB, upstream, out []byte, judged []string) {
 // judged lists the calls that were released, with the arguments that they were
 // released with.
 func judged(p *intercepttest.Played, edited bool) (list []string) {
-	for _, c := range p.Passed {
-		list = append(list, c.Name+"("+c.Arguments+")")
-	}
 	for _, calls := range p.Calls {
 		for _, c := range calls {
 			if edited {
@@ -183,19 +180,6 @@ func judged(p *intercepttest.Played, edited bool) (list []string) {
 		}
 	}
 	return list
-}
-
-// canonical reports whether a call of the answer was flagged: then the calls are not
-// released as upstream sent them.
-func canonical(p *intercepttest.Played) bool {
-	for _, calls := range p.Calls {
-		for _, c := range calls {
-			if slices.Contains(c.Flags, intercept.FlagCanonical) {
-				return true
-			}
-		}
-	}
-	return false
 }
 
 // checkClientsOfWhole is checkClients for a whole answer.

@@ -1,6 +1,7 @@
 package messages
 
 import (
+	"cmp"
 	"strings"
 
 	"github.com/heldcall/heldcall/intercept"
@@ -50,8 +51,7 @@ func blockOf(u *intercept.Unit) *block {
 // block that is no call is read alike by all.
 func (b *block) addAmbiguity(reason string) {
 	if b.call != nil {
-		b.Odd = true
-		b.MarkAmbiguous(reason)
+		b.AddAmbiguity(reason)
 	}
 }
 
@@ -245,3 +245,16 @@ const (
 	ambiguousDelta   = "It contains pieces of another kind than input."
 	ambiguousInput   = "It begins with an input and continues in pieces; some clients use the first, some the pieces, some both."
 )
+
+// program is the id of the call of the provider's tool whose program issued the call, "" for a call of the model
+// itself.
+func (c *call) program() string {
+	if c.extras == "" {
+		return ""
+	}
+	caller := gjson.Get("{"+c.extras[1:]+"}", "caller")
+	if !serverTool.MatchString(caller.Get("type").Str) {
+		return ""
+	}
+	return cmp.Or(caller.Get("tool_id").Str, "program")
+}

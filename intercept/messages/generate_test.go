@@ -91,8 +91,7 @@ func FuzzWild(f *testing.F) {
 		d := &intercepttest.Dice{Throws: b}
 		first, second := wild(d), wild(d)
 		checkDenied(t, first, second, sizes)
-		checkReleased(t, first, sizes, false)
-		checkReleased(t, first, sizes, true)
+		checkReleased(t, first, sizes)
 		checkChunking(t, first, sizes, 1<<20)
 		intercepttest.CheckMarks(t, "NIA", first, func(rule intercepttest.Ruler) *intercepttest.Played {
 			return play(t, [][]byte{first, second}, sizes, intercept.Limits{}, rule)

@@ -44,8 +44,7 @@ func TestHalvesInAnInput(t *testing.T) {
 	}
 }
 
-// Finding 19: halves elsewhere, and what else is no strict JSON, are not understood. A
-// call that is allowed by its name alone ends the answer when its beginning has passed.
+// Finding 19: halves elsewhere, and what else is no strict JSON, are not understood.
 func TestHalvesThatAreRefused(t *testing.T) {
 	piece := more(0, "<")
 	for _, change := range [][2]string{
@@ -72,10 +71,5 @@ func TestHalvesThatAreRefused(t *testing.T) {
 		if p := play(t, bodies(body), nil, intercept.Limits{}, intercepttest.ReleaseAll); p.Err == nil || strings.Contains(string(p.Out()), "tool_use") {
 			t.Errorf("%s: %s", block, p.Out())
 		}
-	}
-	passing := intercept.Limits{Pass: func(intercept.Call) bool { return true }}
-	p := play(t, bodies(cutUse(`{"x":"`, `A<`, `>B"}`)), nil, passing, intercepttest.ReleaseAll)
-	if want := started("msg_1") + begun(0, "toolu_a", "bash") + more(0, `{"x":"`); p.Err == nil || !strings.HasPrefix(string(p.Out()), want) || strings.Contains(string(p.Out()), `\ud83d`) {
-		t.Errorf("error %v, the agent got %s", p.Err, p.Out())
 	}
 }

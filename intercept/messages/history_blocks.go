@@ -80,7 +80,12 @@ func userMessage(blocks []string) string {
 // textBlock renders a block of text.
 func textBlock(text string) string { return `{"type":"text","text":` + strictjson.Quote(text) + `}` }
 
-// toolResult renders the block with the result of a call.
-func toolResult(id, content string) string {
-	return `{"type":"tool_result","tool_use_id":` + strictjson.Quote(id) + `,"content":` + strictjson.Quote(content) + `}`
+// modelResult renders the block with what the model reads about a call. A denial fails the call of a program:
+// there a text would be the value of its function.
+func (b *block) modelResult(id string) string {
+	failed := ""
+	if ruling, _ := b.Ruling(); b.call.program() != "" && ruling.Action == intercept.Deny {
+		failed = `,"is_error":true`
+	}
+	return `{"type":"tool_result","tool_use_id":` + strictjson.Quote(id) + `,"content":` + strictjson.Quote(b.modelMessage()) + failed + `}`
 }

@@ -4,6 +4,8 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/heldcall/heldcall/intercept/strictjson"
+
 	"github.com/heldcall/heldcall/intercept"
 	"github.com/tidwall/gjson"
 )
@@ -111,4 +113,9 @@ func TestSplice(t *testing.T) {
 			}
 		})
 	}
+}
+
+// toolResult is the block with the result of a call.
+func toolResult(id, content string) string {
+	return `{"type":"tool_result","tool_use_id":` + strictjson.Quote(id) + `,"content":` + strictjson.Quote(content) + `}`
 }

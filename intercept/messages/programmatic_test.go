@@ -31,9 +31,16 @@ func headOf(answer string) string {
 	return strings.Replace(strings.Replace(start, content, "[]", 1), `"stop_reason":"tool_use"`, `"stop_reason":null`, 1)
 }
 
-// Finding F3: the answer is understood, allowed and approved as it came.
-func TestIssuedCallIsReleasedAsItCame(t *testing.T) {
-	for _, body := range []string{issued("msg_1", issuedCall("toolu_a", `{"a":1}`)), issued("msg_1", codeResult, issuedCall("toolu_a", `{"a":1}`), issuedCall("toolu_b", `{}`))} {
+// Finding F3: the answer is understood, allowed and approved. The calls keep their caller, and leave
+// message_start, and so does the reason to stop.
+func TestIssuedCallIsReleased(t *testing.T) {
+	end := sent("message_delta", `"delta":{"stop_reason":"tool_use","stop_sequence":null},"usage":{"input_tokens":0,"output_tokens":0,"server_tool_use":{"web_search_requests":0,"web_fetch_requests":0}}`) + stopped
+	first := func(n int) string { return opened(n, issuedCall("toolu_a", "{}")) + more(n, `{"a":1}`) + closed(n) }
+	single, several := issued("msg_1", issuedCall("toolu_a", `{"a":1}`)), issued("msg_1", codeResult, issuedCall("toolu_a", `{"a":1}`), issuedCall("toolu_b", `{}`))
+	for body, want := range map[string]string{
+		single:  headOf(single) + first(0) + end,
+		several: headOf(several) + opened(0, codeResult) + closed(0) + first(1) + opened(2, issuedCall("toolu_b", "{}")) + more(2, "{}") + closed(2) + end,
+	} {
 		for _, n := range blockSizes {
 			p := newPlayer(t, request1, n, intercept.Limits{})
 			if err := p.Feed(body); err != nil {
@@ -42,12 +49,12 @@ func TestIssuedCallIsReleasedAsItCame(t *testing.T) {
 			equal(t, "before the ruling", p.Got.String(), "")
 			p = newPlayer(t, request1, n, intercept.Limits{})
 			p.Turn(body, func(_ int, c intercept.Call) intercept.Ruling {
-				if c.Name != "bash" || len(c.Ambiguous)+len(c.Flags) > 0 {
+				if c.Name != "bash" || len(c.Ambiguous) > 0 || len(c.Flags) != 1 || c.Flags[0] != intercept.FlagProgram("") {
 					t.Errorf("%+v", c)
 				}
 				return intercept.Ruling{Action: intercept.Release}
 			})
-			equal(t, "released", p.Got.String(), body)
+			equal(t, "released", p.Got.String(), want)
 		}
 	}
 }
@@ -126,8 +133,53 @@ func TestOddIssuedCall(t *testing.T) {
 		body := odd(issued("msg_1", issuedCall("toolu_a", `{"a":1}`)))
 		p := play(t, bodies(body), nil, intercept.Limits{}, intercepttest.ReleaseAll)
 		m, err := foldStrict(string(p.Out()))
-		if err != nil || !canonical(p) || m.stop != "tool_use" || len(m.calls()) != 1 || m.calls()[0] != `bash({"a":1})` || strings.Contains(string(p.Out()), "__json_buf") {
+		if err != nil || m.stop != "tool_use" || len(m.calls()) != 1 || m.calls()[0] != `bash({"a":1})` || strings.Contains(string(p.Out()), "__json_buf") {
 			t.Errorf("%v: %s", err, p.Out())
+		}
+	}
+}
+
+// serverCode is the block of the provider's tool with the program.
+const serverCode = `{"type":"server_tool_use","id":"srvtoolu_1","name":"code_execution","input":{"code":"rows = await bash(cmd=\"ls\")\nprint(rows)"},"caller":{"type":"direct"}}`
+
+// Finding W10: a denial fails the call of a program, in every place of the history; a denied call of the model itself and
+// a question that was answered do not fail. Reviewers see the program, from the answer or from the history before it.
+func TestDenialOfAProgram(t *testing.T) {
+	const code = "rows = await bash(cmd=\"ls\")\nprint(rows)"
+	history := with(`"messages":[`, `"messages":[{"role":"user","content":"x"},{"role":"assistant","content":[`+serverCode+`]},`)
+	for name, tt := range map[string]struct{ request, body, want string }{
+		"in the answer":  {request1, issued("msg_1", serverCode, issuedCall("toolu_a", `{"a":1}`)), code},
+		"in the history": {history(request1), issued("msg_1", issuedCall("toolu_a", `{"a":1}`)), code},
+		"streamed":       {request1, started("msg_1") + complete(0, serverCode) + opened(1, issuedCall("toolu_a", `{}`)) + more(1, `{"a":1}`) + closed(1) + ended("tool_use"), code},
+		"not known":      {request1, issued("msg_1", issuedCall("toolu_a", `{"a":1}`)), ""},
+	} {
+		p := newPlayer(t, tt.request, 9, intercept.Limits{})
+		p.Turn(tt.body, func(_ int, c intercept.Call) intercept.Ruling {
+			if len(c.Flags) != 1 || c.Flags[0] != intercept.FlagProgram(tt.want) {
+				t.Errorf("%s: the flags are %q", name, c.Flags)
+			}
+			return intercept.Ruling{ModelMessage: "No."}
+		})
+		last := gjson.GetBytes(p.Last.Next.Body, "messages|@reverse|0.content.0")
+		if last.Raw != `{"type":"tool_result","tool_use_id":"toolu_a","content":"No.","is_error":true}` {
+			t.Errorf("%s: the model reads %s", name, last.Raw)
+		}
+	}
+	// Beside an allowed call, the model gets the denial with the next request.
+	p := newPlayer(t, request1, 9, intercept.Limits{})
+	p.Turn(issued("msg_1", issuedCall("toolu_a", `{"a":1}`), issuedCall("toolu_b", `{}`)), first(intercepttest.DenyAll))
+	if hidden := string(p.Last.Hidden[0]); !strings.Contains(hidden, `is_error`) {
+		t.Errorf("the record is %s", hidden)
+	}
+	direct := strings.ReplaceAll(issuedCall("toolu_a", `{"a":1}`), `{"type":"code_execution_20250825","tool_id":"srvtoolu_1"}`, `{"type":"direct"}`)
+	for _, tt := range []struct {
+		call  string
+		ruled intercept.Ruling
+	}{{direct, intercept.Ruling{ModelMessage: "No."}}, {issuedCall("toolu_a", "{}"), intercept.Ruling{Action: intercept.Answered, ModelMessage: `{"answer":"yes"}`}}} {
+		p := newPlayer(t, request1, 9, intercept.Limits{})
+		p.Turn(issued("msg_1", tt.call), func(int, intercept.Call) intercept.Ruling { return tt.ruled })
+		if strings.Contains(string(p.Last.Next.Body), "is_error") {
+			t.Errorf("the model reads %s", p.Last.Next.Body)
 		}
 	}
 }

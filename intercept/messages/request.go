@@ -19,7 +19,7 @@ type request struct {
 
 var requestSchema = intercept.RequestSchema{
 	API: "Messages", Array: "messages",
-	Fields: []string{"messages", "model", "stream", "tools", "tool_choice", "metadata", "mcp_servers", "container", "thread", "user_profile_id"},
+	Fields: []string{"messages", "model", "stream", "tools", "tool_choice", "metadata", "mcp_servers", "container", "thread", "user_profile_id", "system"},
 	Marks:  []string{toolAddition},
 
 	History: "messages",
@@ -45,6 +45,8 @@ func (r *request) Info() intercept.Info {
 		Streamed: string(r.Field("stream")) == "true",
 		Session:  r.session(),
 		Users:    r.Authors.Users,
+
+		Auxiliary: r.counts(),
 	}
 	if id := r.continued(); id != "" {
 		info.Refers, info.ToolsKept = []string{id}, len(r.Value("tools").Array()) == 0

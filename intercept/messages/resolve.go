@@ -68,7 +68,7 @@ func (a *answer) record(plan *intercept.Plan) (rec *answerRecord, changed bool) 
 			changed = true
 			if !denied {
 				rec.Pieces = append(rec.Pieces, piece{Raw: raw})
-				rec.Results = append(rec.Results, toolResult(blocks.callID(b), b.modelMessage()))
+				rec.Results = append(rec.Results, b.modelResult(blocks.callID(b)))
 			}
 			continue
 		}

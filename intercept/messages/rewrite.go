@@ -64,7 +64,7 @@ func (a *answer) RewriteWhole(value []byte, plan *intercept.Plan) ([]byte, error
 	if plan.Notice != "" {
 		blocks = append(blocks, textBlock(strictjson.Paragraph(a.Text(), plan.Notice)))
 	}
-	e.Set("content", "["+strings.Join(blocks, ",")+"]")
+	e.Set("content", strictjson.ReplaceItems(gjson.Get(e.JSON, "content").Raw, blocks))
 	e.stopReason("stop_reason", m)
 	e.verdicts("safeguard_results")
 	e.usage()
@@ -120,9 +120,8 @@ func (e *edit) event(ev *event) {
 // drops reports whether a block does not reach the agent.
 func (e *edit) drops(b *block) bool { return b != nil && !e.plan.Reaches(&b.Unit) }
 
-// renders reports whether the call of a block goes out in canonical form. If its
-// beginning has passed, its other events go out as they are.
-func (e *edit) renders(b *block) bool { return b != nil && b.call != nil && !b.Begun() }
+// renders reports whether a block is a call, which goes out in canonical form.
+func (e *edit) renders(b *block) bool { return b != nil && b.call != nil }
 
 // start rewrites the start of the message; the agent gets only one. Its blocks go
 // out as separate events. Its stop reason goes out at the end, because the lost
@@ -200,14 +199,14 @@ func (e *edit) number(b *block, index int) {
 
 // stopReason replaces the stop reason of a message that has lost its calls.
 func (e *edit) stopReason(path string, m *message) {
-	if lostCalls(e.plan, m.stop) {
+	if e.answer.lostCalls(e.plan, m.stop) {
 		e.Set(path, `"end_turn"`)
 	}
 }
 
 // lostCalls reports whether a stop reason no longer applies to a message.
-func lostCalls(plan *intercept.Plan, stop string) bool {
-	return plan.Notice != "" && (stop == "tool_use" || stop == "pause_turn")
+func (a *answer) lostCalls(plan *intercept.Plan, stop string) bool {
+	return plan.Notice != "" && !a.body.blocks.left() && (stop == "tool_use" || stop == "pause_turn")
 }
 
 // verdicts removes the provider's verdicts on calls that do not reach the agent, or not

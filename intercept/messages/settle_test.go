@@ -146,9 +146,9 @@ func TestUsageIsAddedUp(t *testing.T) {
 // Bytes that a strict reader would join with the next event must not precede one.
 func TestUnendedEvent(t *testing.T) {
 	end := sent("message_delta", `"delta":{"stop_reason":"tool_use"}`)
-	body := strings.TrimSuffix(started("msg_1")+use(0, "a", "x")+end+text(1, "Look."), "\n\n")
+	body := strings.TrimSuffix(started("msg_1")+use(0, "a", "x", "{}")+end+text(1, "Look."), "\n\n")
 	p := play(t, bodies(body), nil, intercept.Limits{}, intercepttest.ReleaseAll)
-	equal(t, "released", string(p.Out()), body)
+	equal(t, "released", string(p.Out()), body+"\n\n")
 	p = play(t, bodies(body, finalWord), nil, intercept.Limits{}, intercepttest.DenyAll)
 	if m, err := foldStrict(string(p.Out())); err != nil || m.text() != "Look.Very well." {
 		t.Errorf("denied: %v in %s", err, p.Out())

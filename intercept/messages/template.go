@@ -9,16 +9,13 @@ import (
 // Template implements [intercept.Codec]: a lone delta of the block that opened last has
 // a form that is likely to come again, unless the block is ambiguous.
 func (a *answer) Template(part *intercept.Part) (t intercept.Template, slots []strictjson.Span) {
-	if len(a.body.events) != 1 || a.body.events[0].kind != kindBlockDelta || a.body.rewrites() {
-		return t, nil
-	}
-	d, b := a.body.events[0].delta, blockOf(part.Units()[0])
-	if b == nil || !a.body.blocks.growing(b) || len(d.fields) != 1 || d.citation != "" {
+	d, b := a.loneDelta(part)
+	if b == nil || d.fields[0].piece.Type != gjson.String {
 		return t, nil
 	}
 	grown := d.fields[0]
 	switch {
-	case grown.piece.Type != gjson.String:
+	case b.call == nil && a.body.released: // the number may change
 		return t, nil
 	case b.call == nil:
 		g, _ := b.grow(grown.field)
@@ -36,19 +33,28 @@ func (a *answer) Template(part *intercept.Part) (t intercept.Template, slots []s
 	return t, []strictjson.Span{strictjson.Inner(field)}
 }
 
-// Repeat implements [intercept.Codec]. An event passes if the event from which the form
-// was learned was uniform.
+// loneDelta returns the delta of a part, if that is all of it and has one field, and its block, if that is the last one that
+// opened; else nil.
+func (a *answer) loneDelta(part *intercept.Part) (*delta, *block) {
+	if len(a.body.events) != 1 || a.body.events[0].kind != kindBlockDelta || a.body.rewrites() {
+		return nil, nil
+	}
+	d, b := a.body.events[0].delta, blockOf(part.Units()[0])
+	if b == nil || !a.body.blocks.growing(b) || len(d.fields) != 1 || d.citation != "" {
+		return nil, nil
+	}
+	return d, b
+}
+
+// Repeat implements [intercept.Codec].
 func (a *answer) Repeat(t *intercept.Template, texts [][]byte, _ bool) (added string, size int, ok bool) {
 	b := blockOf(t.Units[0])
-	if !a.body.blocks.growing(b) || a.body.rewrites() || a.body.progress.done {
+	if !a.body.blocks.growing(b) || a.body.rewrites() || a.body.progress.stopped() {
 		return "", 0, false
 	}
 	if text, grows := t.Of.(*strictjson.Rope); grows {
 		text.Add(texts[0])
 		return "", len(texts[0]), true
-	}
-	if a.body.progress.stopped() || a.body.style.mixed() {
-		return "", 0, false
 	}
 	fragments := &b.call.fragments
 	length := fragments.Len()

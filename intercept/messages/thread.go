@@ -159,7 +159,7 @@ func (a *answer) keep(rec *answerRecord, plan *intercept.Plan) bool {
 		case b.call.id == "" || blocks.callID(b) != b.call.id || b.attempt != blocks.attempt:
 			return false
 		case !plan.Reaches(&b.Unit):
-			results = append(results, toolResult(b.call.id, b.modelMessage()))
+			results = append(results, b.modelResult(b.call.id))
 		}
 		if ran, edited := plan.Edited(&b.Unit); edited {
 			rec.SetRan(b.call.id, ran)

@@ -19,6 +19,11 @@ func ResultNotReviewed(tool string) string {
 	return fmt.Sprintf("The result of this call%s needed a person's approval and nobody answered in time. The call has run; do not repeat it to get the result. Go on without it, or tell the user.", of(tool))
 }
 
+// MessageDenied is the text in place of a message that is only counted.
+func MessageDenied(reason string) string {
+	return sentence("[The operator's policy denies a result with this text.", "Reason", reason) + "]"
+}
+
 func withheld(what, label, note string) string {
 	what = sentence(what, label, note)
 	return what + " The call has run; do not repeat it to get the result: ask the user, or take another way that does not need it."

@@ -1,6 +1,8 @@
 package responses
 
 import (
+	"cmp"
+	"slices"
 	"strings"
 
 	"github.com/heldcall/heldcall/intercept"
@@ -11,6 +13,7 @@ const (
 	ambiguousPrototype = "Its input has a field with a name (such as __proto__) under which some clients keep something else."
 	ambiguousName      = "Its name changes from one event to the next."
 	ambiguousID        = "Its id changes from one place of the answer to another."
+	ambiguousAgent     = "The answer shows it several times, and not of the same agent of the provider."
 	ambiguousCopies    = "The answer shows it several times, and not with the same arguments."
 	ambiguousIndex     = "Another item of the same answer has the same number; some clients read both as one."
 )
@@ -20,17 +23,7 @@ const (
 func (it *item) markOdd(reason string) {
 	if it.call != nil {
 		it.AddAmbiguity(reason)
-		it.Odd = true
 	}
-}
-
-// differ notes that clients may read a call in different ways. It is an error where the
-// beginning of the call has reached the agent.
-func (it *item) differ() error {
-	if it.call == nil || it.call.form.typ == approvalRequest {
-		return nil
-	}
-	return it.Differ()
 }
 
 // checkShape notes the parts of a call that some clients cannot read, or read in another
@@ -66,14 +59,39 @@ func (it *item) checkShared(other *item) {
 		other.markOdd(intercept.AmbiguousID)
 	}
 	if it.entry.id != "" && it.entry.id == other.entry.id {
-		it.call.sharedID, it.Odd = true, true
+		it.call.sharedID = true
 	}
 }
 
 // Judge implements [intercept.Codec].
-func (*answer) Judge(u *intercept.Unit) { itemOf(u).judge() }
+func (a *answer) Judge(u *intercept.Unit) {
+	it := itemOf(u)
+	it.judge()
+	cut := a.body.cut()
+	switch isLast := it == a.body.items[len(a.body.items)-1]; {
+	case it.entry.status == "incomplete":
+		it.AddAmbiguity(cmp.Or(cut, intercept.AmbiguousCut))
+	case isLast && cut != "":
+		it.AddAmbiguity(cut)
+	}
+}
 
-// judge notes whether a call is incomplete, whether its copies contradict each other, and
+// cut is why the response ended otherwise than by the model's will, "" if it did not, or if that is
+// not known.
+func (b *body) cut() string {
+	if b.object != nil && b.object.reason != "" {
+		return intercept.AmbiguousEnd(b.object.reason)
+	}
+	refuses := func(it *item) bool {
+		return it.entry.typ == "message" && it.entry.field(`content.#(type=="refusal")`).Exists()
+	}
+	if slices.ContainsFunc(b.items, refuses) {
+		return intercept.AmbiguousEnd("refusal")
+	}
+	return ""
+}
+
+// judge notes whether a call has no end, whether its copies contradict each other, and
 // whether its input is one strict JSON object.
 func (it *item) judge() {
 	c := it.call
@@ -91,9 +109,6 @@ func (it *item) judge() {
 		if !p.agrees(input, began) {
 			it.markOdd("Its arguments came in parts that make up something else than the whole.")
 		}
-	}
-	if it.entry.status == "incomplete" {
-		it.AddAmbiguity(intercept.AmbiguousCut)
 	}
 	if !c.form.free && input != "" {
 		it.CheckArguments(input)

@@ -35,7 +35,7 @@ func newAnswer(r *request, limits intercept.Limits) *answer {
 
 // Traits implements [intercept.Codec].
 func (*answer) Traits() intercept.Traits {
-	return intercept.Traits{Delays: true, Numbered: true, Texts: longTexts}
+	return intercept.Traits{Numbered: true, Texts: longTexts}
 }
 
 // Begin implements [intercept.Codec].
@@ -60,7 +60,7 @@ func (a *answer) Close(framed, held bool) error {
 func (a *answer) recall() {
 	memory := &a.req.memory
 	for _, it := range a.body.calls() {
-		if r, ok := memory.rulings[it.fingerprint()]; ok && !it.Passed() {
+		if r, ok := memory.rulings[it.fingerprint()]; ok {
 			it.Rule(r)
 			it.recalled = true
 		}
@@ -102,8 +102,6 @@ func (a *answer) Heartbeat(form intercept.Form, heartbeat intercept.Heartbeat) [
 // Disposed implements [intercept.Codec].
 func (a *answer) Disposed(p *intercept.Part, d intercept.Disposition) {
 	switch {
-	case p == nil:
-		a.out.unrepeat()
 	case d == intercept.Sent:
 		a.out.sent(a.batch.events, p.Units())
 	case d == intercept.Voided:
@@ -144,11 +142,14 @@ func (a *answer) Fail(dst []byte, e *intercept.Error, whole bool) []byte {
 }
 
 // failure is the failed response, with the items that the agent has. Released calls may
-// not have reached the agent: only those that passed are repeated.
+// not have reached it.
 func (a *answer) failure(reason string) string {
 	items := append([]string(nil), a.prior.output...)
 	for _, it := range a.body.items {
-		if it.agentIndex >= 0 && it.done && (it.call == nil || it.Passed()) {
+		switch {
+		case it.Left():
+			items = append(items, it.call.rendered)
+		case it.agentIndex >= 0 && it.done && it.call == nil:
 			items = append(items, it.entry.raw)
 		}
 	}

@@ -1,6 +1,8 @@
 package responses
 
 import (
+	"strings"
+
 	"github.com/heldcall/heldcall/intercept"
 	"github.com/heldcall/heldcall/intercept/strictjson"
 )
@@ -26,9 +28,9 @@ func (a *answer) Read(part *intercept.Part) error {
 		case intercept.IsDone(payload):
 			p.body.finishStream()
 			part.Ends = true
-			err = part.Event(intercept.Event{})
+			err = part.Event(nil, "")
 		case intercept.IsBlank(payload):
-			err = part.Event(intercept.Event{})
+			err = part.Event(nil, "")
 		default:
 			err = p.read(part.Abridged[i], names)
 		}
@@ -36,10 +38,19 @@ func (a *answer) Read(part *intercept.Part) error {
 			return err
 		}
 	}
-	part.Complete = p.body.closed || p.body.doneMark
+	part.Complete, part.Spent = p.body.closed || p.body.doneMark, p.spent()
 	// Some clients stop at [DONE] and keep what they have of a call.
 	part.Withheld = part.Ends && !p.body.closed && len(p.body.calls()) > 0
 	return nil
+}
+
+// spent reports whether nothing of the part goes out: it has only more of a call, or its end.
+func (p *eventBatch) spent() bool {
+	if len(p.events) != 1 || len(p.part.Payloads) != 1 || p.part.Last || len(p.part.Units()) != 1 {
+		return false
+	}
+	it, kind := itemOf(p.part.Units()[0]), p.events[0].kind
+	return it != nil && it.call != nil && (kind == kindInput || (kind == kindDone && it.call.began != nil))
 }
 
 func (p *eventBatch) read(payload strictjson.Abridged, names []string) error {
@@ -47,7 +58,6 @@ func (p *eventBatch) read(payload strictjson.Abridged, names []string) error {
 	if err != nil {
 		return err
 	}
-	p.body.style.learn(e, &p.part.Lines)
 	late := p.body.closed || p.body.doneMark
 	it, err := p.apply(e)
 	if err != nil {
@@ -62,7 +72,6 @@ func (p *eventBatch) read(payload strictjson.Abridged, names []string) error {
 	if err := p.report(it, e); err != nil {
 		return err
 	}
-	p.body.style.count(e.number)
 	return p.part.Buffer(p.body.locate(it, e))
 }
 
@@ -70,31 +79,22 @@ func (p *eventBatch) read(payload strictjson.Abridged, names []string) error {
 func (p *eventBatch) report(it *item, e *event) error {
 	switch {
 	case it == nil:
-		return p.part.Event(intercept.Event{})
+		return p.part.Event(nil, "")
 	case it.call == nil:
 		if e.kind == kindAdded || e.kind == kindDone { // its entry is kept
 			if err := p.part.Buffer(e.length); err != nil {
 				return err
 			}
 		}
-		return p.part.Event(intercept.Event{Unit: &it.Unit})
+		return p.part.Event(&it.Unit, "")
 	}
 	if err := p.part.Buffer(e.size()); err != nil {
 		return err
 	}
-	event := intercept.Event{Unit: &it.Unit, Uniform: it.call.form.typ == approvalRequest || p.uniform(it, e), Plain: p.plain(it, e)}
-	switch e.kind {
-	case kindAdded:
-		event.Kind = intercept.EventOpen
-	case kindDone:
-		event.Kind = intercept.EventClose
-	case kindInput:
-		event.Kind = intercept.EventInput
-		if e.input.fragment {
-			event.Text = e.text
-		}
+	if e.kind == kindInput && e.input.fragment {
+		return p.part.Event(&it.Unit, e.text)
 	}
-	return p.part.Event(event)
+	return p.part.Event(&it.Unit, "")
 }
 
 // apply adds an event to the body, and finds the item that it is about.
@@ -112,7 +112,11 @@ func (p *eventBatch) apply(e *event) (it *item, err error) {
 	case kindAdded:
 		return p.body.open(p.part, e.entry, e.index)
 	case kindDone:
-		return p.body.finish(p.part, e)
+		it, err := p.body.finish(p.part, e)
+		if err == nil && p.body.separate(it) && !it.call.form.free && strings.Contains(it.input(), `"`) {
+			p.part.Completed(&it.Unit)
+		}
+		return it, err
 	case kindInput:
 		return p.input(e)
 	case kindEnd, kindFailed:
@@ -149,9 +153,6 @@ func (p *eventBatch) learn(e *event) error {
 	}
 	b.learn(e.response, ended)
 	p.out.begin(b.object.head)
-	if e.kind == kindState { // some clients drop the calls that have begun
-		return b.differ(func(it *item) bool { return !it.done })
-	}
 	return nil
 }
 
@@ -171,18 +172,7 @@ func (p *eventBatch) end(e *event) error {
 		taken[it] = true
 		b.addListed(it)
 	}
-	for _, it := range b.calls() {
-		if !it.Passed() {
-			continue
-		}
-		if it.judge(); len(it.Ambiguities) > 0 {
-			it.Interrupt()
-		}
-	}
-	return b.differ(func(it *item) bool {
-		lacking := len(e.response.output) > 0 && !taken[it] // clients that read only the list do not see it
-		return (lacking || !it.done) && !it.Begun()
-	})
+	return nil
 }
 
 // conclude compares an entry of the list at the end with the item that it shows, nil for
@@ -203,15 +193,7 @@ func (p *eventBatch) conclude(shown *entry, it *item) (*item, error) {
 	case it.done:
 		it.compare(shown)
 	default:
-		if err := it.show(shown); err != nil {
-			return nil, err
-		}
-		if it.call != nil && !it.Passed() { // clients that wait for the end of an item do not see it
-			it.Odd = true
-		}
+		it.show(shown)
 	}
-	if it.call == nil || (shown.uniform() && it.entry.sameCall(shown) && it.entry.sameInput(shown, it.call.form)) {
-		return it, nil
-	}
-	return it, it.differ()
+	return it, nil
 }

@@ -16,8 +16,6 @@ type body struct {
 	items    []*item         // in the order they began
 	listed   []*item         // in the order of the list at the end
 	strange  bool            // an item is of an unknown type
-	style    eventStyle      // of its events
-	latest   *item           // of the last event that names an item, nil for an item that did not begin
 	object   *object         // the response as its last event shows it
 	closed   bool            // an event ended the response
 	doneMark bool            // [DONE] was read
@@ -84,12 +82,9 @@ func (b *body) learn(o *object, ended bool) {
 // finishStream notes that [DONE] was read.
 func (b *body) finishStream() { b.doneMark = true }
 
-// locate notes which item an event names, and an id in it that is not that of the item. It
-// returns the number of bytes that it remembers.
+// locate notes an id in an event that is not that of the item that it is about. It returns the
+// number of bytes that it remembers.
 func (b *body) locate(it *item, e *event) int {
-	if e.index >= 0 || e.itemID != "" {
-		b.latest = it
-	}
 	if e.itemID == "" || (it != nil && it.entry.id == e.itemID) || b.strayIDs[e.itemID] {
 		return 0
 	}
@@ -108,7 +103,7 @@ func (b *body) open(p *intercept.Part, e *entry, index int) (*item, error) {
 	it := &item{index: index, entry: e, agentIndex: -1}
 	it.Of = it
 	if f := b.formOf(e); f != nil {
-		it.call, it.Call, it.Odd, it.Hidden = &call{form: f}, true, f.unknown, f.typ == approvalRequest
+		it.call, it.Call, it.Hidden = &call{form: f}, true, f.typ == approvalRequest
 		p.Open(&it.Unit)
 		it.checkShape()
 		b.checkNamespace(it)
@@ -117,7 +112,10 @@ func (b *body) open(p *intercept.Part, e *entry, index int) (*item, error) {
 		it.checkShared(other)
 	}
 	if it.call != nil && b.strayIDs[e.id] { // LangChain for Python uses the index that came with the id first
-		it.call.sharedID, it.Odd = true, true
+		it.call.sharedID = true
+	}
+	if n := len(b.items); n > 0 && b.separate(b.items[n-1]) {
+		p.Completed(&b.items[n-1].Unit)
 	}
 	b.items, b.strange = append(b.items, it), b.strange || e.isUnknown()
 	p.Forget()
@@ -170,10 +168,19 @@ func (b *body) finish(p *intercept.Part, e *event) (*item, error) {
 	if it.entry.typ != e.entry.typ || (it.call == nil && b.formOf(e.entry) != nil) {
 		return nil, intercept.NotUnderstood("an output item changes its type")
 	}
-	if err = it.show(e.entry); it.entry == e.entry && it.call != nil {
+	if it.show(e.entry); it.entry == e.entry && it.call != nil {
 		b.checkNamespace(it)
 	}
-	return it, err
+	return it, nil
+}
+
+// separate reports whether an item is a call that is done and may leave before the end of the answer. Where the agent may ask
+// for the events again, all leave at the end; so do calls that the provider runs.
+func (b *body) separate(it *item) bool {
+	if it.call == nil || !it.done || it.Hidden || it.call.form.unknown || it.callID() == "" || it.entry.status == "incomplete" {
+		return false
+	}
+	return b.req.operation == opCreate && b.object != nil && !b.resumable()
 }
 
 // findDone finds the item that is done. An event without an index and an item id is about
@@ -230,24 +237,11 @@ func (b *body) showsCalls(o *object) bool {
 	return slices.ContainsFunc(o.output, func(e *entry) bool { return b.formOf(e) != nil })
 }
 
-// differ notes of some calls that clients may read them in different ways.
-func (b *body) differ(which func(*item) bool) error {
-	for _, it := range b.calls() {
-		if which(it) {
-			if err := it.differ(); err != nil {
-				return err
-			}
-		}
-	}
-	return nil
-}
-
-// void drops the calls that have not passed, because the answer fails, and reports
-// whether there were any.
+// void drops the calls, because the answer fails, and reports whether there were any.
 func (b *body) void() (dropped bool) {
 	b.failed = true
 	for _, it := range b.items {
-		if it.call != nil && !it.Passed() {
+		if it.call != nil && !it.Left() {
 			it.Void, dropped = true, true
 		}
 	}

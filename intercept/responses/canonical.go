@@ -9,24 +9,10 @@ import (
 	"github.com/tidwall/gjson"
 )
 
-// inCanonicalForm reports whether the agent gets an item in canonical form: it is a call
-// that was edited, or whose events are not uniform.
-func inCanonicalForm(p *intercept.Plan, it *item) bool {
-	if it == nil || it.call == nil || !p.Reaches(&it.Unit) {
-		return false
-	}
-	_, edited := p.Edit(&it.Unit)
-	return edited || it.canonical()
+// renders reports whether an item is a call that reaches the agent, which goes out in canonical form.
+func renders(p *intercept.Plan, it *item) bool {
+	return it != nil && it.call != nil && p.Reaches(&it.Unit)
 }
-
-// Canonical implements [intercept.Codec].
-func (*answer) Canonical(u *intercept.Unit) bool {
-	it := itemOf(u)
-	return it.canonical() && it.call.form.typ != approvalRequest
-}
-
-// canonical reports whether a call that is released goes out in canonical form.
-func (it *item) canonical() bool { return it.Odd && !it.Begun() }
 
 // agentInput is the input of a call as the agent gets it.
 func agentInput(p *intercept.Plan, it *item) string {
@@ -53,11 +39,16 @@ func (w *edit) canonicalEvents(it *item) (out []byte) {
 	it.call.shown = true
 	to := &w.answer.out
 	to.align(w.event)
+	to.leaveOut(true, false)
 	to.index(it)
 	f, input := it.call.form, agentInput(w.plan, it)
 	done := it.canonicalJSON(w.plan)
+	it.call.rendered = done
 	index := fmt.Sprintf(`"output_index":%d`, it.agentIndex)
-	head := `"item_id":` + gjson.Get(done, "id").Raw + "," + index
+	head := index
+	if id := gjson.Get(done, "id"); id.Exists() {
+		head = `"item_id":` + id.Raw + "," + index
+	}
 	out = to.appendEvent(out, "response.output_item.added", index+`,"item":`+f.opening(done))
 	for i, t := range f.texts(input) {
 		if f.typ == "shell_call" {
@@ -77,7 +68,10 @@ func (w *edit) canonicalEvents(it *item) (out []byte) {
 // is.
 func (it *item) canonicalJSON(plan *intercept.Plan) string {
 	e, f := it.entry, it.call.form
-	if f.unknown {
+	switch {
+	case it.call.rendered != "":
+		return it.call.rendered
+	case f.unknown:
 		return it.original()
 	}
 	raw, input := e.raw, "{}"
@@ -87,7 +81,7 @@ func (it *item) canonicalJSON(plan *intercept.Plan) string {
 	if edit, edited := plan.Edit(&it.Unit); edited {
 		raw, input = e.withInput(f, edit), edit
 	}
-	p := strictjson.Patch{JSON: known(itemSchemas[f.typ], gjson.Parse(raw))}
+	p := strictjson.Patch{JSON: known(itemFields[f.typ], gjson.Parse(raw))}
 	p.Set("type", strictjson.Quote(f.typ))
 	switch {
 	case f.text:
@@ -95,12 +89,7 @@ func (it *item) canonicalJSON(plan *intercept.Plan) string {
 	case f.typ != "computer_call": // its input is in several fields
 		p.Set(f.field, input)
 	}
-	switch {
-	case it.call.sharedID:
-		p.Set("id", strictjson.Quote(fmt.Sprintf("%s%s_%d", f.idPrefix, it.callID(), it.agentIndex)))
-	case e.id == "":
-		p.Set("id", strictjson.Quote(f.idPrefix+it.callID()))
-	}
+	it.setID(&p)
 	p.Set("call_id", strictjson.Quote(it.callID()))
 	if f.tool == "" {
 		p.Set("name", strictjson.Quote(e.name))
@@ -119,14 +108,26 @@ func (it *item) canonicalJSON(plan *intercept.Plan) string {
 	return p.JSON
 }
 
-// known is an object with those of its fields that fit the schema.
-func known(s *strictjson.Schema, v gjson.Result) string {
-	var fields []string
+// setID gives the item of a call the id by which the agent knows it: that of upstream, if it has one.
+func (it *item) setID(p *strictjson.Patch) {
+	switch e := it.entry; {
+	case it.call.sharedID:
+		p.Set("id", strictjson.Quote(fmt.Sprintf("%s%s_%d", it.call.form.idPrefix, it.callID(), it.agentIndex)))
+	case e.id == "" && it.call.began != nil && it.call.began.id != "":
+		p.Set("id", strictjson.Quote(it.call.began.id))
+	case e.id == "":
+		p.Delete("id")
+	}
+}
+
+// known is an object with those of its fields that have the known types.
+func known(s fields, v gjson.Result) string {
+	var list []string
 	v.ForEach(func(k, v gjson.Result) bool {
-		if field := s.Fields[k.Str]; field != nil && field.Fits(v) {
-			fields = append(fields, strictjson.Quote(k.Str)+":"+v.Raw)
+		if field := s[k.Str]; field != nil && field.Fits(v) {
+			list = append(list, strictjson.Quote(k.Str)+":"+v.Raw)
 		}
 		return true
 	})
-	return "{" + strings.Join(fields, ",") + "}"
+	return "{" + strings.Join(list, ",") + "}"
 }

@@ -41,13 +41,13 @@ func TestHalvesInAnInput(t *testing.T) {
 					t.Fatalf("error %v, calls %+v", p.Err, p.Calls)
 				}
 				c := p.Calls[0][0]
-				if !strings.Contains(c.Arguments, "A😀D") || !flagged(p.Calls[0]) || len(c.Ambiguous) > 0 {
+				if !strings.Contains(c.Arguments, "A😀D") || len(c.Ambiguous) > 0 {
 					t.Errorf("judged: %+v", c)
 				}
 				if rule(0, c).Action == intercept.Edit {
 					c.Arguments = intercepttest.Edited
 				}
-				checkRead(t, p.Out(), false, c)
+				checkRead(t, p.Out(), c)
 				want := bare([]byte(stream("resp_1", function("a", "bash", strings.ReplaceAll(c.Arguments, "😀", "BC")))))
 				if out := string(p.Out()); strings.Contains(out, `\ud`) || (name == "function" && bare(p.Out()) != strings.ReplaceAll(want, "BC", "😀")) {
 					t.Errorf("the agent got %s", out)
@@ -63,15 +63,14 @@ func TestHalvesThatStayAlone(t *testing.T) {
 	for name, item := range map[string]string{"function": cutFunction, "custom": cutCustom, "patch": cutPatch} {
 		for _, end := range []string{`A\ud83d`, `A\ude00`} {
 			p := play(t, asked(request1), bodies(cutItem(item, "A\uFFFDD", end, "D")), nil, intercept.Limits{}, intercepttest.ReleaseAll)
-			if p.Err != nil || !slices.Contains(p.Calls[0][0].Ambiguous, intercept.AmbiguousHalf) || !flagged(p.Calls[0]) || strings.Contains(string(p.Out()), `\ud`) {
+			if p.Err != nil || !slices.Contains(p.Calls[0][0].Ambiguous, intercept.AmbiguousHalf) || strings.Contains(string(p.Out()), `\ud`) {
 				t.Errorf("%s: error %v, calls %+v, the agent got %s", name, p.Err, p.Calls, p.Out())
 			}
 		}
 	}
 }
 
-// Finding 19: halves elsewhere, and what else is no strict JSON, are not understood. A
-// call that is allowed by its name alone ends the answer when its beginning has passed.
+// Finding 19: halves elsewhere, and what else is no strict JSON, are not understood.
 func TestHalvesThatAreRefused(t *testing.T) {
 	good := cutItem(cutFunction, "A😀D", `A\ud83d`, `\ude00D`)
 	for _, change := range [][2]string{
@@ -94,11 +93,5 @@ func TestHalvesThatAreRefused(t *testing.T) {
 		if p := play(t, asked(request1), bodies(odd), nil, intercept.Limits{}, intercepttest.ReleaseAll); p.Err == nil || strings.Contains(string(p.Out()), "function_call") {
 			t.Errorf("%s: %s", change[1], p.Out())
 		}
-	}
-	passing := intercept.Limits{Pass: func(intercept.Call) bool { return true }}
-	later := strings.Replace(good, `A\ud83d`, "AB", 1) // the beginning passes with the first delta
-	p := play(t, asked(request1), bodies(later), nil, passing, intercepttest.ReleaseAll)
-	if out := string(p.Out()); p.Err == nil || !strings.Contains(out, `AB"`) || strings.Contains(out, `\ude00`) || !strings.Contains(out, string(intercept.CodeAnswerNotUnderstood)) {
-		t.Errorf("error %v, the agent got %s", p.Err, out)
 	}
 }

@@ -1,16 +1,20 @@
 package responses
 
 import (
+	"slices"
 	"strings"
 
 	"github.com/heldcall/heldcall/intercept/strictjson"
 	"github.com/tidwall/gjson"
 )
 
-// isOutput reports the types of items that answer calls.
+// isOutput reports the types of items that answer calls of the agent's.
 func isOutput(typ string) bool {
-	return (strings.HasSuffix(typ, "_output") && typ != "program_output") || typ == approvalResponse
+	return (strings.HasSuffix(typ, "_output") && !slices.Contains(providerOutputs, typ)) || typ == approvalResponse
 }
+
+// providerOutputs are the types of items that answer calls that the provider runs.
+var providerOutputs = []string{"program_output", "multi_agent_call_output"}
 
 // withoutID is an item without the id by which the provider would look it up. An approval
 // request keeps its id, which its response names.

@@ -89,6 +89,16 @@ func shellResult(id string, output gjson.Result) intercept.ToolResult {
 func (r *request) ResultContents() []toolresult.Content {
 	history, _ := r.At(r.operation.history())
 	contents := toolresult.Collector{Offset: history.Start}
+	counts := r.operation == opCount
+	text := r.Value(r.operation.history())
+	if counts {
+		if text.Type == gjson.String { // the items are made of it, and are not in the body
+			contents.AddMessage(history.Start, text)
+		}
+		if instructions, ok := r.At("instructions"); ok {
+			contents.AddMessage(instructions.Start, r.Value("instructions"))
+		}
+	}
 	for _, item := range r.input.list() {
 		typ := item.Get("type").Str
 		id := callIDOf(item)
@@ -96,13 +106,28 @@ func (r *request) ResultContents() []toolresult.Content {
 		case typ == approvalResponse:
 		case isOutput(typ):
 			contents.Add(id, item.Get("output"))
+			contents.AddDefinitions(id, item.Get("tools"))
+		case isOddMessage(item):
+			contents.Add(item.Get("call_id").Str, item.Get("content"))
 		case callForms[typ] != nil:
 			contents.AddCall(id, item)
 		case isModels(item):
 			contents.Answered()
 		}
+		if counts && text.Type != gjson.String && typeOf(item) == "message" && !isOddMessage(item) {
+			contents.AddMessage(history.Start, item.Get("content"))
+		}
 	}
 	return contents.List()
+}
+
+// isOddMessage reports whether a message is a result of a call: it names one, or has a role that the API does not have.
+func isOddMessage(item gjson.Result) bool {
+	role := item.Get("role").Str
+	if role == "" || role == "assistant" {
+		return false
+	}
+	return item.Get("call_id").Str != "" || !slices.Contains([]string{"user", "system", "developer"}, role)
 }
 
 // ResultCall implements [intercept.Dialect].

@@ -47,6 +47,7 @@ type call struct {
 	inRequest bool   // the request offers its tool, so that its namespace counts
 	hosted    string // the MCP server that will run it
 	id        string // made up, where upstream gave none, or gave it only where the item began
+	rendered  string // the item as it goes out, once it does
 }
 
 // piece is one of the texts of a call's input that came in events.
@@ -136,11 +137,33 @@ func (it *item) fingerprint() string {
 func (a *answer) Call(u *intercept.Unit) intercept.Call {
 	it := itemOf(u)
 	f := it.call.form
-	return intercept.Call{
+	call := intercept.Call{
 		Offered: a.limits.Offered != nil && offered(a.limits.Offered).named(it.entry, a.body.offers()),
 		ID:      it.callID(), Name: it.name(), Arguments: it.input(), FreeText: f.free,
-		Ambiguous: u.Ambiguities, ReadOnly: f.fixed, Hosted: it.call.hosted,
+		Ambiguous: u.Ambiguities, ReadOnly: f.fixed, Hosted: it.call.hosted, Subagent: it.entry.agent,
 	}
+	if program := it.entry.program(); program != "" {
+		call.Flags = append(call.Flags, intercept.FlagProgram(a.programCode(program)))
+	}
+	return call
+}
+
+// programCode is the code of a program by its call id: in the answer, or in the input that it
+// continues. It is "" if it is in neither.
+func (a *answer) programCode(id string) (code string) {
+	find := func(item gjson.Result) bool {
+		if item.Get("type").Str == "program" && item.Get("call_id").Str == id {
+			code = item.Get("code").String()
+		}
+		return code == ""
+	}
+	for _, it := range a.body.items {
+		if !find(gjson.Parse(it.entry.raw)) {
+			return code
+		}
+	}
+	a.req.Value("input").ForEach(func(_, item gjson.Result) bool { return find(item) })
+	return code
 }
 
 // is reports whether an entry shows the item, by the ids that the API compares.
@@ -163,12 +186,12 @@ func (it *item) isNamed(id string) bool {
 }
 
 // show takes a more complete entry of the item, and notes how a call differs in it.
-func (it *item) show(e *entry) error {
+func (it *item) show(e *entry) {
 	if c := it.call; c != nil {
 		switch {
 		case it.done:
 			it.compare(e)
-			return it.differ() // a client may take it for another call
+			return
 		case it.entry.renamed(e):
 			it.AddAmbiguity(ambiguousName)
 		}
@@ -183,11 +206,12 @@ func (it *item) show(e *entry) error {
 		if !c.form.unknown && before != after && !c.form.begins(before, after) {
 			it.AddAmbiguity(ambiguousCopies)
 		}
-		c.began = it.entry
+		if c.began = it.entry; it.entry.agent != e.agent {
+			it.AddAmbiguity(ambiguousAgent)
+		}
 		defer it.checkShape()
 	}
 	it.entry, it.done = e, true
-	return nil
 }
 
 // begins reports whether one input is the beginning of another.
@@ -218,6 +242,9 @@ func (it *item) compare(e *entry) {
 	if it.entry.callID != e.callID {
 		it.markOdd(ambiguousID)
 	}
+	if it.entry.agent != e.agent {
+		it.markOdd(ambiguousAgent)
+	}
 }
 
 // take adds a text to the input of a call.
@@ -233,14 +260,10 @@ func (it *item) take(e *event) error {
 	if p == nil {
 		return intercept.NotUnderstood("the input of a call has more than %d parts", maxPieces)
 	}
-	switch repeated := p.complete && !e.input.fragment && p.whole == e.text; {
+	switch repeated := !e.input.fragment && p.whole == e.text; {
 	case it.done:
 		it.markOdd("Parts of its arguments came after its end.")
-	case repeated:
-		if err := it.differ(); err != nil { // a client may take it for another call
-			return err
-		}
-	case p.complete:
+	case p.complete && !repeated:
 		it.markOdd(ambiguousCopies)
 	}
 	p.add(e)

@@ -57,6 +57,9 @@ func (it *item) outputs(r intercept.Ruling) []string {
 	case "computer_call":
 		return []string{it.entry.screenshot(call), developerMessage(r.ModelMessage)}
 	default:
+		if it.entry.program() != "" && r.Action == intercept.Deny { // the program reads JSON, a text would be the value of the function
+			message = strictjson.Quote(`{"error":` + message + `}`)
+		}
 		return []string{`{"type":` + strictjson.Quote(typ+"_output") + `,"call_id":` + call + caller + `,"output":` + message + "}"}
 	}
 }
@@ -68,6 +71,15 @@ func (e *entry) callerField() string {
 		return ""
 	}
 	return `,"caller":` + e.caller
+}
+
+// program is the id of the program of the model that makes the call, "" if the model itself does.
+func (e *entry) program() string {
+	caller := gjson.Parse(e.caller)
+	if caller.Get("type").Str != "program" {
+		return ""
+	}
+	return caller.Get("caller_id").String()
 }
 
 // screenshot is the only answer to a computer call that the API has. It is blank, and

@@ -21,7 +21,7 @@ func (e *entry) noteInput(key string, v gjson.Result) {
 	switch {
 	case f == nil:
 		e.inputs = e.inputs || !isText(key, v)
-	case key != f.field && (f.fixed || itemSchemas[f.typ].Fields[key] == nil) && containsAny(strings.ToLower(key), inputWords):
+	case key != f.field && (f.fixed || itemFields[f.typ][key] == nil) && containsAny(strings.ToLower(key), inputWords):
 		e.beside = append(e.beside, key)
 	}
 }

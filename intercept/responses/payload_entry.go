@@ -20,6 +20,7 @@ type entry struct {
 	server      string // label of an MCP server
 	status      string
 	caller      string     // raw: what makes the call, where that is a program
+	agent       string     // at the provider: the one that makes the item, where a request has several
 	execution   string     // of a tool search: server or client
 	environment string     // type of the environment of a shell
 	beside      []string   // filled fields in which some client could look for an input
@@ -34,8 +35,11 @@ type entryInput struct {
 	plain bool // all clients expect it in the form that it has
 }
 
+// maxAgentName bounds the name of an agent at the provider, in bytes: it is in requests, on cards and in the audit log.
+const maxAgentName = 512
+
 // entryFields are the names that have a meaning in an output item.
-var entryFields = []string{"type", "id", "call_id", "name", "namespace", "server_label", "status", "caller", "execution", "environment", "arguments", "input", "action", "actions", "operation", "content"}
+var entryFields = []string{"type", "id", "call_id", "name", "namespace", "server_label", "status", "caller", "agent", "execution", "environment", "arguments", "input", "action", "actions", "operation", "content"}
 
 // readEntry reads an output item.
 func readEntry(d *intercept.Reading, v gjson.Result) *entry {
@@ -70,12 +74,10 @@ func (e *entry) note(d *intercept.Reading, key string, v gjson.Result, quiet boo
 	case "type":
 		var typ string
 		return d.Text(&typ, v, "the type of an output item")
-	case "caller":
-		if e.caller = d.Raw(v); callerSchema.Fits(v) {
-			return true
+	case "caller", "agent", "environment":
+		if e.noteMaker(d, key, v) || !d.OK() {
+			return d.OK()
 		}
-	case "environment":
-		e.environment = v.Get("type").Str
 	case "content":
 	default:
 		if accepted = false; strictjson.Misspelt(key, entryFields...) {
@@ -89,6 +91,22 @@ func (e *entry) note(d *intercept.Reading, key string, v gjson.Result, quiet boo
 		return d.Unknown("", v)
 	}
 	return d.Unknown(key, v)
+}
+
+// noteMaker takes what makes an item, and where a call runs. It reports whether all of the value is known.
+func (e *entry) noteMaker(d *intercept.Reading, key string, v gjson.Result) bool {
+	switch key {
+	case "caller":
+		e.caller = d.Raw(v)
+		return callerSchema.Fits(v)
+	case "agent":
+		if d.Text(&e.agent, v.Get("agent_name"), "the name of an agent"); len(e.agent) > maxAgentName {
+			d.Fail("the name of an agent is too long")
+		}
+	case "environment":
+		e.environment = v.Get("type").Str
+	}
+	return false
 }
 
 // textField returns the field for a text of the entry, and its name in errors. It is nil
@@ -137,13 +155,6 @@ func (e *entry) message() string {
 		return ""
 	}
 	return strictjson.ContentText(e.field("content"))
-}
-
-// sameCall reports whether another entry shows the same call, but for its input and status.
-func (e *entry) sameCall(o *entry) bool {
-	ids := e.id == o.id && e.callID == o.callID
-	names := e.typ == o.typ && e.name == o.name && e.namespace == o.namespace
-	return ids && names && e.caller == o.caller && e.execution == o.execution && e.environment == o.environment
 }
 
 // renamed reports whether a fuller entry of a call names another tool than the entry

@@ -87,35 +87,6 @@ func TestFieldsBesideTheInput(t *testing.T) {
 	}
 }
 
-func TestUniformItems(t *testing.T) {
-	const call = `{"type":"function_call","id":"fc_1","call_id":"c1","name":"bash","arguments":"{}","status":"completed"}`
-	if !acceptedEntry(t, call).uniform() {
-		t.Errorf("%s is not uniform", call)
-	}
-	for _, change := range [][2]string{
-		{`"id":"fc_1",`, ``}, {`"call_id":"c1"`, `"call_id":""`}, {`"name":"bash",`, ``}, {`"arguments":"{}"`, `"arguments":{}`}, {`"completed"`, `"done"`}, {`"name"`, `"x":1,"name"`},
-	} {
-		if item := strings.Replace(call, change[0], change[1], 1); acceptedEntry(t, item).uniform() {
-			t.Errorf("%s is uniform", item)
-		}
-	}
-}
-
-func TestSameCall(t *testing.T) {
-	const call = `{"type":"shell_call","id":"sh_1","call_id":"c1","action":{"commands":["ls"]},"environment":{"type":"local"},"status":"in_progress"}`
-	own := acceptedEntry(t, call)
-	for change, want := range map[string]bool{`"in_progress">"completed"`: true, `"ls">"pwd"`: true, `"sh_1">"sh_2"`: false, `"c1">"c2"`: false, `"local">"container"`: false, `"action">"namespace":"n","action"`: false} {
-		from, to, _ := strings.Cut(change, ">")
-		other := acceptedEntry(t, strings.Replace(call, from, to, 1))
-		if own.sameCall(other) != want {
-			t.Errorf("%s: the same call is %t", change, !want)
-		}
-		if same := own.sameInput(other, callForms["shell_call"]); same != (from != `"ls"`) {
-			t.Errorf("%s: the same input is %t", change, same)
-		}
-	}
-}
-
 func TestRenamed(t *testing.T) {
 	for _, tt := range []struct {
 		began, done string

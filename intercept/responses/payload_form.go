@@ -42,6 +42,7 @@ var passive = map[string]bool{
 	"message": true, "reasoning": true, "compaction": true, "item_reference": true, "additional_tools": true,
 	"web_search_call": true, "file_search_call": true, "code_interpreter_call": true, "image_generation_call": true,
 	"mcp_call": true, "mcp_list_tools": true, "mcp_approval_response": true, "program": true, "program_output": true,
+	"multi_agent_call": true, "multi_agent_call_output": true, "agent_message": true,
 	"function_call_output": true, "custom_tool_call_output": true, "local_shell_call_output": true, "shell_call_output": true,
 	"apply_patch_call_output": true, "computer_call_output": true, "tool_search_output": true,
 }

@@ -144,10 +144,3 @@ func grows(from, to gjson.Result, depth int) bool {
 	}
 	return false
 }
-
-// sameInput reports whether another entry shows a call with the same input.
-func (e *entry) sameInput(o *entry, f *callForm) bool {
-	input, _ := e.input(f)
-	other, _ := o.input(f)
-	return input == other
-}

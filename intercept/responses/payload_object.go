@@ -21,6 +21,7 @@ type object struct {
 	conversation string
 	output       []*entry
 	listed       bool   // it has a list of output items
+	reason       string // why it is incomplete: max_output_tokens, content_filter
 	usage        string // raw, "" when absent or null
 	tools        string // raw
 }
@@ -29,7 +30,7 @@ type object struct {
 type responseHead struct{ id, created, previous string }
 
 // objectFields are the names that have a meaning in a response.
-var objectFields = []string{"id", "object", "created_at", "status", "error", "output", "tools", "store", "usage", "conversation", "previous_response_id", "background"}
+var objectFields = []string{"id", "object", "created_at", "status", "error", "output", "tools", "store", "usage", "conversation", "previous_response_id", "background", "incomplete_details"}
 
 // readObject reads a response, whose JSON is raw, or "" if it need not be kept. No client reads
 // the fields that repeat the request as a call, unless they have an item that is one.
@@ -65,11 +66,11 @@ func (o *object) field(d *intercept.Reading, key string, v gjson.Result) bool {
 	case "conversation":
 		o.conversation = conversationID(v)
 	case "usage":
-		if v.IsObject() {
-			o.usage = d.Raw(v)
-		}
+		o.usage = rawObject(d, v)
 	case "error":
 		o.failed = v.Type != gjson.Null
+	case "incomplete_details":
+		o.reason = v.Get("reason").Str
 	case "tools":
 		if o.raw != "" {
 			o.tools = d.Raw(v)
@@ -81,6 +82,14 @@ func (o *object) field(d *intercept.Reading, key string, v gjson.Result) bool {
 		return d.Unknown(key, v, objectFields...)
 	}
 	return d.Unknown("", v)
+}
+
+// rawObject returns the text of an object, "" for any other value.
+func rawObject(d *intercept.Reading, v gjson.Result) string {
+	if !v.IsObject() {
+		return ""
+	}
+	return d.Raw(v)
 }
 
 // echoesNoCall reports whether there is no call in a field that repeats the request: a text has none.

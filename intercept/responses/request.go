@@ -27,7 +27,7 @@ type request struct {
 
 // requestSchema are the fields of requests. A request for a response by its id has none.
 var requestSchema = &intercept.RequestSchema{API: "Responses", Fields: append([]string{
-	"input", "model", "stream", "store", "background", "tools", "tool_choice", "prompt", "previous_response_id", "conversation", "metadata", "user", "safety_identifier", "prompt_cache_key",
+	"input", "model", "stream", "store", "background", "tools", "tool_choice", "prompt", "previous_response_id", "conversation", "metadata", "user", "safety_identifier", "prompt_cache_key", "instructions",
 }, intercept.HostedFields...), Marks: []string{toolsMark, approvalResponse}, History: "input", AgentItem: isAgents, Outline: inputOutline}
 
 // conversationSchema are the fields of requests for a new conversation.
@@ -108,7 +108,7 @@ func (r *request) Envelope() intercept.Envelope { return r.outgoing }
 
 // Info implements [intercept.Request].
 func (r *request) Info() intercept.Info {
-	info := intercept.Info{Model: r.Text("model"), Streamed: string(r.Field("stream")) == "true", Session: r.session(), Users: r.Authors.Users, Fetches: r.id != ""}
+	info := intercept.Info{Model: r.Text("model"), Streamed: string(r.Field("stream")) == "true", Session: r.session(), Users: r.Authors.Users, Fetches: r.id != "", Auxiliary: r.id != "" || r.operation.isAuxiliary()}
 	for _, id := range []string{r.id, r.previous(), r.conversation()} {
 		if id != "" {
 			info.Refers = append(info.Refers, id)

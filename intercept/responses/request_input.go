@@ -113,7 +113,7 @@ func isModels(item gjson.Result) bool {
 }
 
 // neutralTypes are the types of items without a role that are neither the model's nor results.
-var neutralTypes = []string{"additional_tools", "compaction"}
+var neutralTypes = []string{"additional_tools", "compaction", "compaction_trigger", "configuration_update"}
 
 // isAgents reports whether the agent made an item of a history.
 func isAgents(item gjson.Result) bool { return !isModels(item) && typeOf(item) != "compaction" }

@@ -43,7 +43,7 @@ func (a *answer) Plan(p *intercept.Plan) error {
 		a.out.leaveOut(true, false)
 	default:
 		p.Notice = s.notice()
-		a.out.leaveOut(slices.ContainsFunc(a.body.items, func(it *item) bool { return !s.reaches(it) || (it.call != nil && it.canonical()) }), false)
+		a.out.leaveOut(slices.ContainsFunc(a.body.items, func(it *item) bool { return !s.reaches(it) || it.call != nil }), false)
 	}
 	return nil
 }

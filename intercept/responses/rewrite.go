@@ -8,6 +8,7 @@ import (
 
 	"github.com/heldcall/heldcall/intercept/sse"
 	"github.com/heldcall/heldcall/intercept/strictjson"
+	"github.com/tidwall/gjson"
 )
 
 // Rewrite implements [intercept.Codec].
@@ -46,7 +47,7 @@ type edit struct {
 
 func (w *edit) run() {
 	e, out := w.event, &w.answer.out
-	if inCanonicalForm(w.plan, w.item) {
+	if renders(w.plan, w.item) {
 		w.before, w.drop = w.canonicalEvents(w.item), true
 		return
 	}
@@ -91,7 +92,7 @@ func (w *edit) leftOut() bool {
 // end has, and the closing notice.
 func (w *edit) complete() {
 	for _, it := range w.answer.body.items {
-		if inCanonicalForm(w.plan, it) {
+		if renders(w.plan, it) {
 			w.before = append(w.before, w.canonicalEvents(it)...)
 		}
 	}
@@ -151,7 +152,7 @@ func (w *edit) output(path string, o *object) {
 		}
 	}
 	for _, it := range a.body.items {
-		if !taken[it] && inCanonicalForm(w.plan, it) {
+		if !taken[it] && renders(w.plan, it) {
 			items, changed = append(items, it.canonicalJSON(w.plan)), true
 		}
 	}
@@ -159,7 +160,7 @@ func (w *edit) output(path string, o *object) {
 		items, changed = append(items, closingText{a.limits.TurnID, w.plan.Notice}.message()), true
 	}
 	if changed {
-		w.Set(path+"output", string(list(items)))
+		w.Set(path+"output", strictjson.ReplaceItems(gjson.Get(w.JSON, path+"output").Raw, items))
 	}
 }
 
@@ -169,7 +170,7 @@ func (w *edit) listed(shown *entry, it *item) string {
 	switch {
 	case it == nil && w.answer.body.formOf(shown) != nil, it != nil && !w.plan.Reaches(&it.Unit):
 		return ""
-	case inCanonicalForm(w.plan, it):
+	case renders(w.plan, it):
 		return it.canonicalJSON(w.plan)
 	}
 	return shown.raw

@@ -18,6 +18,7 @@ type script struct {
 	out     strings.Builder
 	partial bool // leaves the numbers out
 	pieces  int  // how many deltas a text comes in, 2 at least
+	renders bool // it writes calls as heldcall does
 }
 
 func newScript(id string) *script {
@@ -56,6 +57,12 @@ func (s *script) item(item string) *script {
 	var events []func()
 	of := `"item_id":` + v.Get("id").Raw + "," + at
 	texts := func(event, field, text string, more string) {
+		if s.renders && event != "response.output_text" {
+			events = append(events, func() {
+				s.event(event+".delta", of+more+`,"delta":`+strictjson.Quote(text)).event(event+".done", of+more+`,"`+field+`":`+strictjson.Quote(text))
+			})
+			return
+		}
 		for i := range max(2, s.pieces) {
 			n := max(2, s.pieces)
 			delta := text[i*len(text)/n : (i+1)*len(text)/n]
@@ -67,7 +74,11 @@ func (s *script) item(item string) *script {
 	}
 	set := func(path, raw string) { began, _ = sjson.SetRaw(began, path, raw) }
 	set("status", `"in_progress"`)
-	switch v.Get("type").Str {
+	typ := v.Get("type").Str
+	if s.renders && (typ == "local_shell_call" || typ == "tool_search_call") { // no event brings their input
+		typ = ""
+	}
+	switch typ {
 	case "message":
 		set("content", "[]")
 		part := `,"content_index":0`
@@ -115,6 +126,16 @@ func (s *script) end() string {
 // stream is a whole stream of items.
 func stream(id string, items ...string) string {
 	s := newScript(id).begin()
+	for _, item := range items {
+		s.item(item)
+	}
+	return s.end()
+}
+
+// rendered is a whole stream of items, whose calls are in canonical form.
+func rendered(id string, items ...string) string {
+	s := newScript(id).begin()
+	s.renders = true
 	for _, item := range items {
 		s.item(item)
 	}

@@ -17,13 +17,12 @@ type agentStream struct {
 	alias     string       // the agent's previous_response_id, "" if upstream knows it by that id
 	continued bool         // another body of upstream was part of it before the current one
 
-	items        int   // output items that the agent has
-	next         int64 // the sequence number of the next event
-	beforeRepeat int64 // next before the last event of a known form
-	numbered     bool  // upstream's events have sequence numbers
-	renumbered   bool  // the numbers of events differ from upstream's
-	reindexed    bool  // the indexes of output items differ from upstream's
-	noticed      bool  // the closing notice was sent
+	items      int   // output items that the agent has
+	next       int64 // the sequence number of the next event
+	numbered   bool  // upstream's events have sequence numbers
+	renumbered bool  // the numbers of events differ from upstream's
+	reindexed  bool  // the indexes of output items differ from upstream's
+	noticed    bool  // the closing notice was sent
 }
 
 // learn notes whether upstream numbers its events.
@@ -69,16 +68,6 @@ func (o *agentStream) sent(events []*event, units []*intercept.Unit) {
 		}
 	}
 }
-
-// repeat notes an event of a known form, which goes out if it is not held.
-func (o *agentStream) repeat(number int64, held bool) {
-	if o.beforeRepeat = o.next; !held {
-		o.next = number + 1
-	}
-}
-
-// unrepeat notes that the last event of a known form is held after all.
-func (o *agentStream) unrepeat() { o.next = o.beforeRepeat }
 
 // index gives an item its index for the agent: upstream's, unless an item was left out
 // before it or another body came before.

@@ -51,12 +51,8 @@ func TestNumbersOfTheAgent(t *testing.T) {
 	}
 	out := agentStream{}
 	out.sent([]*event{{number: -1}, seven}, nil)
-	out.repeat(8, false)
-	if out.next != 9 {
-		t.Errorf("after events 7 and 8 the next number is %d", out.next)
-	}
-	if out.unrepeat(); out.next != 8 {
-		t.Errorf("event 8 is held, and the next number is %d", out.next)
+	if out.next != 8 {
+		t.Errorf("after event 7 the next number is %d", out.next)
 	}
 }
 

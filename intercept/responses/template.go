@@ -41,7 +41,7 @@ func (a *answer) Template(p *intercept.Part) (t intercept.Template, spans []stri
 // repeats reports whether an event of a call is a fragment of its input, and further
 // ones of its form need no decoder.
 func (it *item) repeats(e *event) bool {
-	return e.kind == kindInput && e.input.fragment && e.name == "" && len(it.Ambiguities) == 0 && !it.Odd
+	return e.kind == kindInput && e.input.fragment && e.name == "" && len(it.Ambiguities) == 0
 }
 
 // find returns the parts of an event that differ from one event of its form to the next:
@@ -75,17 +75,17 @@ func (a *answer) Repeat(t *intercept.Template, texts [][]byte, held bool) (added
 	if it.done || b.closed || b.doneMark || (!held && !a.out.verbatim()) {
 		return "", 0, false
 	}
-	if it != b.latest || (s.piece != nil && s.piece.complete) {
-		return "", 0, false // the decoder notes that the items alternate, or that the input went on
+	if s.piece != nil && s.piece.complete {
+		return "", 0, false // the decoder notes that the input went on
 	}
 	if s.number >= 0 {
 		n, err := strconv.ParseUint(string(texts[s.number]), 10, 31) // as [intercept.Reading.Number]
-		number := int64(n)
-		if err != nil || (s.piece != nil && number <= b.style.last) {
+		if err != nil {
 			return "", 0, false // the decoder finds out why
 		}
-		b.style.count(number)
-		a.out.repeat(number, held)
+		if !held {
+			a.out.next = int64(n) + 1
+		}
 	}
 	if s.piece == nil {
 		return "", 0, true

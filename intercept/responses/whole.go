@@ -34,11 +34,6 @@ func (a *answer) ReadWhole(p *intercept.Part) error {
 		case it.call != nil:
 			it.Void = o.pending()
 		}
-		if !e.uniform() {
-			if err := it.differ(); err != nil {
-				return err
-			}
-		}
 	}
 	return nil
 }

@@ -4,8 +4,13 @@ import (
 	"bytes"
 	"errors"
 	"fmt"
+	"io"
+	"regexp"
+	"strings"
+	"unicode/utf8"
 
 	"github.com/go-json-experiment/json/jsontext"
+	"github.com/tidwall/gjson"
 )
 
 // Fields are top-level fields of a request body that is one strict JSON object, as spans
@@ -18,7 +23,7 @@ type Fields struct {
 }
 
 // ReadFields reads a body strictly, once, and finds the fields with the given names. The
-// error has the mistake and its place, and quotes nothing.
+// error has the mistake and its place: the names of the members around it, and no value.
 func ReadFields(body []byte, names ...string) (Fields, error) {
 	return ScanFields(body, names, nil)
 }
@@ -62,18 +67,18 @@ func (f *Fields) decode() error {
 	for dec.PeekKind() == '"' {
 		tok, err := dec.ReadToken()
 		if err != nil {
-			return positioned(dec)
+			return positioned(body, err)
 		}
 		name := tok.String()
 		value, err := dec.ReadValue()
 		if err != nil {
-			return positioned(dec)
+			return positioned(body, err)
 		}
 		end := int(dec.InputOffset())
 		f.note([]byte(name), Span{end - len(value), end})
 	}
 	if _, err := dec.ReadToken(); err != nil {
-		return positioned(dec)
+		return positioned(body, err)
 	}
 	if len(bytes.Trim(body[dec.InputOffset():], " \t\r\n")) > 0 {
 		return errors.New("something follows the JSON object")
@@ -81,9 +86,41 @@ func (f *Fields) decode() error {
 	return nil
 }
 
-// positioned is the error at the place where strict decoding stopped.
-func positioned(dec *jsontext.Decoder) error {
-	return fmt.Errorf("it is not strict JSON (duplicate name, invalid UTF-8 or syntax) after byte %d", dec.InputOffset())
+// maxPath bounds the path in an error, in bytes.
+const maxPath = 200
+
+// positioned is the error with the reason and the place at which strict decoding stopped: the path, and the byte in the
+// body.
+func positioned(body []byte, err error) error {
+	var syntax *jsontext.SyntacticError
+	if !errors.As(err, &syntax) {
+		return errors.New("it is not strict JSON: it ends too early")
+	}
+	path := string(syntax.JSONPointer)
+	if len(path) > maxPath {
+		path = "…" + strings.ToValidUTF8(path[len(path)-maxPath:], "")
+	}
+	at := int(syntax.ByteOffset)
+	reason := "its syntax is wrong"
+	switch text := body[min(at, len(body)):]; {
+	case errors.Is(err, jsontext.ErrDuplicateName):
+		reason = "an object has a name twice"
+	case halfEscape.Match(text):
+		reason = "a string has half of a surrogate pair, which is no character: half of an emoji, as texts have that are cut"
+	case len(text) > 0 && !utf8.FullRune(text), len(text) > 0 && invalidRune(text):
+		reason = "a string is not UTF-8"
+	case errors.Is(err, io.ErrUnexpectedEOF):
+		reason = "it ends too early"
+	}
+	return fmt.Errorf("it is not strict JSON: %s, at %q, byte %d", reason, path, at)
+}
+
+// halfEscape is the escape of a half of a surrogate pair.
+var halfEscape = regexp.MustCompile(`^\\u[dD][89a-fA-F]`)
+
+func invalidRune(text []byte) bool {
+	r, n := utf8.DecodeRune(text)
+	return r == utf8.RuneError && n == 1
 }
 
 // Raw is the value of a field, nil if it is absent. It aliases the body.
@@ -133,6 +170,24 @@ func SetField(body []byte, name string, raw []byte) ([]byte, error) {
 		field = "," + field
 	}
 	return Replace(body, Span{end, end}, []byte(field)), nil
+}
+
+// ReplaceItems returns a JSON array with its items replaced. The bytes between them stay if they are
+// as many as those of the array.
+func ReplaceItems(array string, items []string) string {
+	var b strings.Builder
+	old := gjson.Parse(array)
+	list := old.Array()
+	if !old.IsArray() || len(list) != len(items) {
+		return "[" + strings.Join(items, ",") + "]"
+	}
+	end := 0
+	for i, item := range list {
+		start := end + strings.Index(array[end:], item.Raw)
+		b.WriteString(array[end:start] + items[i])
+		end = start + len(item.Raw)
+	}
+	return b.String() + array[end:]
 }
 
 // AppendItems returns the array raw, which is strict JSON, with items appended.

@@ -10,39 +10,16 @@ import (
 	"github.com/go-json-experiment/json/jsontext"
 )
 
-// ArgumentsCheck reads the arguments of a call that passes in fragments, and reports the
-// first fragment with which they can no longer become one strict JSON object.
-type ArgumentsCheck struct {
-	text *growing
-	half string // at the end of the last fragment, see [CutHalf]
-}
-
-// NewArgumentsCheck returns a check without fragments.
-func NewArgumentsCheck() *ArgumentsCheck { return &ArgumentsCheck{text: newGrowing(true)} }
-
-// Add takes the next fragment of the arguments' text.
-func (c *ArgumentsCheck) Add(fragment string) error {
-	fragment, c.half = CutHalf(c.half + fragment)
-	if err := c.text.add(fragment); err != nil {
-		return err
-	}
-	if c.text.done && c.half != "" {
-		return errTrailing
-	}
-	return nil
-}
-
 // growing is JSON text that grows by fragments. The decoder reads an unfinished token
 // again from its beginning whenever it gets more of it. A fragment that only continues
 // such a token therefore waits until the token ends, so that the time for a text depends
 // on its length only, not on its fragments.
 type growing struct {
-	feed   feed
-	dec    *jsontext.Decoder
-	object bool // it must be an object
-	done   bool // the value has ended
-	end    ending
-	tail   string // the unfinished character at the end of an unfinished string
+	feed feed
+	dec  *jsontext.Decoder
+	done bool // the value has ended
+	end  ending
+	tail string // the unfinished character at the end of an unfinished string
 }
 
 // ending is where text ends.
@@ -56,8 +33,8 @@ const (
 	inOther
 )
 
-func newGrowing(object bool) *growing {
-	g := &growing{object: object}
+func newGrowing() *growing {
+	g := &growing{}
 	g.dec = jsontext.NewDecoder(&g.feed)
 	return g
 }
@@ -96,17 +73,13 @@ func (g *growing) continues(text string) (ok bool) {
 // read lets the decoder read all of the text.
 func (g *growing) read() error {
 	for !g.done {
-		tok, err := g.dec.ReadToken()
+		_, err := g.dec.ReadToken()
 		switch {
 		case errors.Is(err, errStarved):
 			g.pause()
 			return nil
 		case err != nil:
 			return fmt.Errorf("not strict JSON: %w", err)
-		case g.object && g.dec.StackDepth() == 0 && tok.Kind() != '}':
-			return errors.New("not a JSON object")
-		case g.object && g.dec.StackDepth() == 1 && tok.Kind() == '[':
-			return errors.New("not a JSON object")
 		}
 		g.done = g.dec.StackDepth() == 0
 	}

@@ -1,62 +1,29 @@
 package strictjson
 
 import (
-	"errors"
-	"strings"
 	"testing"
 	"unicode/utf8"
-
-	"github.com/go-json-experiment/json/jsontext"
 )
 
-// The check must agree with Strict however the text is cut, and notice before
-// the last fragment of a bad object has gone on.
-func TestArgumentsCheck(t *testing.T) {
+// A text must agree with Strict however it is cut, and an error be noticed before the last fragment of
+// a bad one.
+func TestGrowing(t *testing.T) {
 	for _, tt := range strictCases {
 		for n := 1; n <= len(tt.in); n++ {
-			c := NewArgumentsCheck()
+			g := newGrowing()
 			var err error
 			for rest := tt.in; rest != "" && err == nil; {
 				k := min(n, len(rest))
-				err = c.Add(rest[:k])
+				err = g.add(rest[:k])
 				rest = rest[k:]
 			}
-			if (err == nil) != tt.ok {
-				t.Errorf("%q in fragments of %d: got %v, want ok=%v", tt.in, n, err, tt.ok)
+			if (err == nil && g.whole()) != tt.ok {
+				t.Errorf("%q in fragments of %d: got %v, whole %t, want ok=%v", tt.in, n, err, g.whole(), tt.ok)
 			}
 		}
 	}
-	for _, in := range []string{`[1]`, `"x"`, `12 `, `null`} {
-		if err := NewArgumentsCheck().Add(in); err == nil {
-			t.Errorf("%q accepted as an object", in)
-		}
-	}
-	if err := NewArgumentsCheck().Add(`{"a":"unfinished`); err != nil {
+	if err := newGrowing().add(`{"a":"unfinished`); err != nil {
 		t.Errorf("an unfinished text is not wrong yet: %v", err)
-	}
-}
-
-// argumentsSoFar is the definition of [ArgumentsCheck.Add]: it reads all of the text again.
-// Text is that of all fragments without the half at their end.
-func argumentsSoFar(text, half string) error {
-	from := &feed{}
-	from.WriteString(text)
-	dec := jsontext.NewDecoder(from)
-	for {
-		tok, err := dec.ReadToken()
-		switch {
-		case errors.Is(err, errStarved):
-			return nil
-		case err != nil:
-			return err
-		case dec.StackDepth() == 0 && tok.Kind() != '}', dec.StackDepth() == 1 && tok.Kind() == '[':
-			return errors.New("not an object")
-		case dec.StackDepth() > 0:
-		case !blank(dec.UnreadBuffer()) || !blank(from.Bytes()) || half != "":
-			return errTrailing
-		default:
-			return nil
-		}
 	}
 }
 
@@ -69,44 +36,6 @@ var growingCases = []string{
 	`{"a":120,"b":-0.50e+10,"c":0,"d":-0}`, `{"a":00}`, `{"a":-01}`, `{"a":1.}`, `{"a":1e}`, `{"a":12x}`, `{"a":1-2}`,
 	" {  \"a\" \n:  [ true , false,null ] \r}\t ", `{ , }`, `{"a" , 1}`, `{"a":trux}`, `{"a":[1,2}`, `{"a":[{}]}}`,
 	`[1]`, `"ab"`, `12 `, `12`, `-0`, `0 `, `1e5`, `-`, `tru`, `true`, `true x`, ` `,
-}
-
-func FuzzArgumentsCheck(f *testing.F) {
-	for _, tt := range strictCases {
-		f.Add([]byte(tt.in), 2)
-	}
-	for _, in := range growingCases {
-		for n := 1; n < 4; n++ {
-			f.Add([]byte(in), n)
-		}
-	}
-	f.Add([]byte("{\"a\":\"\xed\xa0\xbd\xed\xb8\x80\"}"), 9)
-	f.Fuzz(func(t *testing.T, in []byte, n int) {
-		if n < 1 {
-			n = 1
-		}
-		c := NewArgumentsCheck()
-		var text, added, half string
-		for rest := in; len(rest) > 0; {
-			k := min(n, len(rest))
-			err := c.Add(string(rest[:k]))
-			added, half = CutHalf(half + string(rest[:k]))
-			text += added
-			if want := argumentsSoFar(text, half); (err == nil) != (want == nil) {
-				t.Fatalf("%q of %q in fragments of %d: got %v, want %v", text, in, n, err, want)
-			}
-			if err != nil {
-				if trimmed := strings.TrimLeft(string(in), " \t\r\n"); strings.HasPrefix(trimmed, "{") && Strict(in) == nil {
-					t.Fatalf("refused %q, which is strict", in)
-				}
-				return
-			}
-			rest = rest[k:]
-		}
-		if c.text.done && Strict([]byte(joinHalves(string(in)))) != nil {
-			t.Fatalf("passed %q as complete, which is not strict", in)
-		}
-	})
 }
 
 func FuzzWhole(f *testing.F) {
@@ -151,7 +80,7 @@ func TestGrowing_ReadsTokensOnce(t *testing.T) {
 		{`{"a":1,`, " "},
 		{`{"a":tr`, ""},
 	} {
-		g := newGrowing(true)
+		g := newGrowing()
 		add := func(text string) {
 			if err := g.add(text); err != nil {
 				t.Fatalf("%q, then %q: %v", tt.before, tt.more, err)

@@ -123,7 +123,7 @@ func (f *Fragments) Halved() bool { return !utf8.ValidString(joinHalves(f.Builde
 // since its last call. Fragments must not be cut within a character.
 func (f *Fragments) Whole() bool {
 	if f.check == nil {
-		f.check = newGrowing(false)
+		f.check = newGrowing()
 	}
 	var added string
 	added, f.half = CutHalf(f.half + f.Builder.String()[f.size:])

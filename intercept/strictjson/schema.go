@@ -21,15 +21,14 @@ const (
 )
 
 // Schema describes the JSON values that every known client of a dialect reads alike: a
-// fixed set of fields, each with the types that all clients accept. An event about a call
-// is released as upstream sent it only if it fits the schema of its dialect; otherwise
-// the call is rendered in canonical form.
+// fixed set of fields, each with the types that all clients accept. A call is rendered from
+// the fields of it that fit.
 type Schema struct {
 	Types Types
 	// Values are the strings that fit, nil for any.
 	Values []string
 	// Fields are the fields that an object may have. An object with any other
-	// field does not fit.
+	// field does not fit, unless it is open.
 	Fields map[string]*Schema
 	// Required are the fields that an object must have.
 	Required []string
@@ -52,10 +51,10 @@ func (s *Schema) Fits(v gjson.Result) bool {
 		return !math.IsInf(v.Num, 0) // JavaScript reads a number beyond a double as no number
 	case t != Array && t != Object:
 		return true
-	case s.Open:
-		return !namesPrototype(v, 0)
+	case s.Open && namesPrototype(v, 0):
+		return false
 	case t == Array:
-		return s.fitsItems(v)
+		return s.Open || s.fitsItems(v)
 	}
 	return s.fitsFields(v)
 }
@@ -72,8 +71,10 @@ func (s *Schema) fitsItems(v gjson.Result) bool {
 func (s *Schema) fitsFields(v gjson.Result) bool {
 	fits, required := true, 0
 	v.ForEach(func(k, field gjson.Result) bool {
-		if schema := s.Fields[k.Str]; schema == nil || !schema.Fits(field) {
-			fits = false
+		if schema := s.Fields[k.Str]; schema != nil {
+			fits = schema.Fits(field)
+		} else {
+			fits = s.Open
 		}
 		if slices.Contains(s.Required, k.Str) {
 			required++

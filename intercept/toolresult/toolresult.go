@@ -3,6 +3,7 @@
 package toolresult
 
 import (
+	"cmp"
 	"errors"
 	"slices"
 	"strings"
@@ -18,6 +19,11 @@ type Content struct {
 	Raw    string
 	At     strictjson.Span // of Raw in the body
 	New    bool            // the model has not answered it yet
+	// Definitions reports that Raw is a list of the definitions of tools, which the model may call from then on.
+	Definitions bool
+	// Message reports that Raw is no result of a call: it is the text of a message in a request that only counts
+	// tokens. Agents count results so before they send them.
+	Message bool
 }
 
 // Collector collects the results of a history whose values are visited in order.
@@ -28,11 +34,12 @@ type Collector struct {
 	answered int // so many of the list
 }
 
-// List returns the results.
+// List returns the results, as they are in the body.
 func (c *Collector) List() []Content {
 	for i := c.answered; i < len(c.list); i++ {
 		c.list[i].New = true
 	}
+	slices.SortStableFunc(c.list, func(a, b Content) int { return cmp.Compare(a.At.Start, b.At.Start) })
 	return c.list
 }
 
@@ -58,6 +65,26 @@ func (c *Collector) AddCall(id string, call gjson.Result) {
 	c.calls[id] = calledOnce{raw, true}
 }
 
+// AddDefinitions adds a result that is a list of the definitions of tools.
+func (c *Collector) AddDefinitions(id string, content gjson.Result) {
+	before := len(c.list)
+	if c.Add(id, content); len(c.list) > before {
+		c.list[before].Definitions = content.IsArray()
+	}
+}
+
+// AddMessage adds the content of a message, or of another text of the body with this offset, in a request that only
+// counts tokens.
+func (c *Collector) AddMessage(offset int, content gjson.Result) {
+	before, history := len(c.list), c.Offset
+	c.Offset = offset
+	c.Add("", content)
+	c.Offset = history
+	if len(c.list) > before {
+		c.list[before].Message = true
+	}
+}
+
 // Add adds a result. One without content has nothing to judge.
 func (c *Collector) Add(id string, content gjson.Result) {
 	called := c.calls[id]
@@ -75,24 +102,6 @@ func (c *Collector) Add(id string, content gjson.Result) {
 func (r *Content) Texts() (texts []string, ok bool) {
 	ok = eachText(gjson.Parse(r.Raw), 0, func(text gjson.Result) { texts = append(texts, text.Str) })
 	return texts, ok
-}
-
-// TextOnly reports whether the content is a text, or a list of parts that are texts and have
-// nothing else but cache marks.
-func (r *Content) TextOnly() bool {
-	v := gjson.Parse(r.Raw)
-	if !v.IsArray() {
-		return v.Type == gjson.String
-	}
-	return !slices.ContainsFunc(v.Array(), func(part gjson.Result) bool {
-		other := part.Get("text").Type != gjson.String
-		part.ForEach(func(name, value gjson.Result) bool {
-			typed := name.Str == "type" && slices.Contains([]string{"text", "input_text", "output_text"}, value.Str)
-			other = other || (!typed && name.Str != "text" && name.Str != "cache_control")
-			return !other
-		})
-		return other
-	})
 }
 
 // withTexts returns the content with other texts, as many as it has. All other bytes stay.
@@ -133,6 +142,8 @@ func (r *Content) Denied(sent *Content, text string) string {
 	}
 	v := gjson.Parse(r.Raw)
 	switch {
+	case r.Definitions:
+		return "[]" // the API has no field for the text
 	case v.Get("type").Str == "computer_screenshot":
 		return `{"type":"computer_screenshot","image_url":"` + emptyImage + `"}`
 	case v.Get("0.stdout").Exists() || v.Get("0.stderr").Exists():

@@ -46,6 +46,11 @@ func Read(c intercept.Call, offer *intercept.Offer) Reading {
 			r.Doubts = append(r.Doubts, "It wraps too many calls to judge each of them.")
 		}
 	}
+	for _, list := range [][]intercept.Call{r.Calls, r.Possible} {
+		for i := range list {
+			list[i].Subagent = c.Subagent
+		}
+	}
 	return r
 }
 

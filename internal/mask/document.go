@@ -110,7 +110,7 @@ type pieceEdit struct {
 // findJoined returns the edits of pieces that are one text. The handle of a secret is in
 // the piece in which the secret begins.
 func (m *Masker) findJoined(pieces [][]byte) (edits []pieceEdit) {
-	for _, whole := range m.find(nil, bytes.Join(pieces, nil)) {
+	for _, whole := range m.findAfter(nil, bytes.Join(pieces, nil), minDigits) {
 		begin := 0
 		for i, piece := range pieces {
 			from, to := max(whole.from-begin, 0), min(whole.to-begin, len(piece))

@@ -1,6 +1,7 @@
 // Package mask replaces secrets in texts by their handles, in the encodings that
 // docs/secrets.md names: as they are, with JSON escapes (nested too), percent-encoded, in
-// base64 at any of its three alignments, and quoted for a shell.
+// base64 at any of its three alignments, also with white space, quoted for a shell, SQL, CSV, YAML or Python,
+// and with entities of HTML.
 //
 // Read mask.go (a [Masker]), then search.go (many values in one pass), view.go (texts
 // without their escapes), document.go (JSON) and stream.go (answers that arrive in pieces).
@@ -29,13 +30,14 @@ type Secret struct{ Name, Value string }
 // changes nothing.
 type Masker struct {
 	search  *search
-	longest int // bytes of the longest pattern
+	base64  *search // in texts without white space
+	longest int     // bytes of the longest pattern
 }
 
 // New returns the masker of secrets, nil if there are none. Of two secrets with one value
 // the first counts.
 func New(secrets []Secret) *Masker {
-	var patterns []pattern
+	var patterns, encoded []pattern
 	seen := map[string]bool{}
 	for _, s := range secrets {
 		if len(s.Value) < MinLength {
@@ -47,11 +49,14 @@ func New(secrets []Secret) *Masker {
 				patterns = append(patterns, pattern{[]byte(form), Handle(s.Name)})
 			}
 		}
+		for _, digits := range Base64Forms(s.Value) {
+			encoded = append(encoded, pattern{[]byte(digits), Handle(s.Name)})
+		}
 	}
 	if len(patterns) == 0 {
 		return nil
 	}
-	m := &Masker{search: newSearch(patterns)}
+	m := &Masker{search: newSearch(patterns), base64: newSearch(encoded)}
 	for _, p := range patterns {
 		m.longest = max(m.longest, len(p.text))
 	}
@@ -63,6 +68,9 @@ func forms(value string) []string {
 	all := append(Base64Forms(value), value)
 	for _, q := range []Quoting{Bare, Double, Single} {
 		all = append(all, q.Quote(value))
+	}
+	for _, quote := range []string{"'", `"`} {
+		all = append(all, strings.ReplaceAll(value, quote, quote+quote)) // SQL, YAML in single quotes; CSV
 	}
 	for _, form := range all {
 		all = append(all, strings.ReplaceAll(form, " ", "+")) // in the query of a URL
@@ -157,10 +165,16 @@ func apply(text []byte, edits []edit) []byte {
 }
 
 // find appends the edits that replace the secrets of a text, in the order of their places.
-func (m *Masker) find(edits []edit, text []byte) []edit {
+func (m *Masker) find(edits []edit, text []byte) []edit { return m.findAfter(edits, text, 0) }
+
+// findAfter is [Masker.find] for a text that may continue another one: see [view.joined].
+func (m *Masker) findAfter(edits []edit, text []byte, before int) []edit {
 	begun := len(edits)
 	for v := range views(text) {
 		edits = m.search.all(edits, v)
+		if joined := v.joined(before); joined != nil {
+			edits = m.base64.all(edits, joined)
+		}
 	}
 	return append(edits[:begun], merged(edits[begun:])...)
 }

@@ -5,6 +5,7 @@ import (
 	"encoding/base64"
 	"encoding/json"
 	"fmt"
+	"html"
 	"math/rand/v2"
 	"net/url"
 	"slices"
@@ -39,6 +40,30 @@ func encodings(value string) map[string]string {
 		all[fmt.Sprintf("base64 %d", i)] = base64.StdEncoding.EncodeToString([]byte(padded))
 		all[fmt.Sprintf("base64url %d", i)] = base64.RawURLEncoding.EncodeToString([]byte(padded))
 	}
+	for _, width := range []int{16, 19, 64, 76} {
+		for name, end := range map[string]string{"LF": "\n", "CRLF": "\r\n", "indented": "\n    ", "space": " ", "JSON": `\n`} {
+			for i := range 3 {
+				digits := base64.StdEncoding.EncodeToString([]byte("-----head"[:6+i] + value + strings.Repeat("tail", 20)))
+				wrapped := ""
+				for ; len(digits) > width; digits = digits[width:] {
+					wrapped += digits[:width] + end
+				}
+				all[fmt.Sprintf("base64 in lines of %d, %s %d", width, name, i)] = wrapped + digits
+			}
+		}
+	}
+	entities, python := "", ""
+	for _, r := range value {
+		entities += fmt.Sprintf("&#x%X;", r)
+		if r < 0x80 {
+			python += fmt.Sprintf(`\x%02x`, r)
+		} else {
+			python += string(r)
+		}
+	}
+	all["HTML"], all["entities"], all["python"] = html.EscapeString(value), entities, python
+	all["SQL"], all["CSV"] = strings.ReplaceAll(value, "'", "''"), strings.ReplaceAll(value, `"`, `""`)
+	all["python '"] = strings.NewReplacer(`\`, `\\`, `'`, `\'`).Replace(value)
 	for i, q := range []Quoting{Bare, Double, Single} {
 		all[fmt.Sprintf("shell %d", i)] = q.Quote(value)
 		all[fmt.Sprintf("shell %d in query", i)] = url.QueryEscape(q.Quote(value))
@@ -56,7 +81,7 @@ func TestEncodings(t *testing.T) {
 				if !strings.Contains(got, Handle(s.Name)) {
 					t.Errorf("%s, %s after %q: %q has no handle", s.Name, name, around, got)
 				}
-				if name == "unicode" && around == `\` { // an escaped backslash, or an escape in JSON in JSON
+				if (name == "unicode" || name == "python") && around == `\` { // an escaped backslash, or an escape in JSON in JSON
 					continue
 				}
 				if !strings.HasPrefix(got, around) || !strings.HasSuffix(got, around) {

@@ -66,7 +66,7 @@ func (s *search) all(edits []edit, v *view) []edit {
 			return edits
 		}
 		from = at + len(found.text)
-		edits = append(edits, edit{v.source(at), v.source(from), found.handle})
+		edits = append(edits, edit{v.source(at), v.end(from), found.handle})
 	}
 }
 

@@ -249,11 +249,19 @@ func (s *Stream) add(key string, place []string, p piece) {
 // mayContinue reports whether a text ends with what may be the beginning of a secret.
 func (m *Masker) mayContinue(text []byte) bool {
 	for v := range views(text) {
-		tail := v.text[max(0, len(v.text)-longestEscape):]
-		if i := bytes.LastIndexAny(tail, `\%`); i >= 0 && !escapeEnds(tail[i:]) {
-			return true
+		for _, escapes := range []struct {
+			begin   string
+			longest int
+		}{{`\%`, longestEscape}, {"&", maxEntity}} {
+			tail := v.text[max(0, len(v.text)-escapes.longest):]
+			if i := bytes.LastIndexAny(tail, escapes.begin); i >= 0 && !escapeEnds(tail[i:]) {
+				return true
+			}
 		}
 		if m.search.begins(v.text, m.longest) < len(v.text) {
+			return true
+		}
+		if digits := v.digits(); m.base64.begins(digits, m.longest) < len(digits) {
 			return true
 		}
 	}
@@ -269,6 +277,10 @@ func escapeEnds(text []byte) bool {
 	switch {
 	case text[0] == '%':
 		return len(text) >= 3
+	case text[0] == '&':
+		return len(text) == maxEntity || bytes.IndexByte(text, ';') > 0 || bytes.ContainsAny(text, white)
+	case len(text) > 1 && text[1] == 'x':
+		return len(text) >= 4
 	case len(text) > 1 && text[1] == 'u':
 		return len(text) >= longestEscape
 	}

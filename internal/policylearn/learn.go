@@ -97,7 +97,7 @@ func (l *Learner) Take(e *approvals.Event) {
 	case approvals.EventApprovalDecision:
 		result := l.outcome(e)
 		switch {
-		case e.ReviewerID == approvals.ReviewerTimeout:
+		case approvals.Automatic(e.ReviewerID):
 			result.ended = true
 		case against[e.Action] != "":
 			result.against = against[e.Action]

@@ -1,6 +1,7 @@
 package textview
 
 import (
+	"cmp"
 	"fmt"
 	"io"
 	"strings"
@@ -82,6 +83,7 @@ func Request(r *approvals.Request, now time.Time) string {
 	line("Session", r.SessionID)
 	line("Run", r.RunID)
 	line("Model", r.Model)
+	line("Subagent", r.Details.Subagent)
 	line("User", r.Context.LastUserMessage)
 	line("Model text", r.Context.AssistantText)
 	for _, flag := range r.Details.Flags {
@@ -164,7 +166,7 @@ func Decided(w io.Writer, request *approvals.Request) error {
 // statusText describes the state of a request and its next step.
 func statusText(r *approvals.Request, now time.Time) string {
 	if r.Status.Final() {
-		return Join(": ", string(r.Status), r.WhyCancelled())
+		return cmp.Or(r.NotRun(), Join(": ", string(r.Status), r.WhyCancelled()))
 	}
 	words := approvals.WordsFor(r.Kind)
 	then := fmt.Sprintf("expires in %s (%s)", humanize.Left(r.ExpiresAt.Sub(now)), r.IfExpired())
@@ -214,9 +216,9 @@ func shortStatus(r *approvals.Request, now time.Time) string {
 		return string(r.Status) + ", " + humanize.Left(r.ExpiresAt.Sub(now)) + " left"
 	}
 	if d, ok := r.FinalDecision(); ok && d.ModifiedArgs != nil {
-		return string(r.Status) + " (edited)"
+		return cmp.Or(r.NotRun(), string(r.Status)+" (edited)")
 	}
-	return string(r.Status)
+	return cmp.Or(r.NotRun(), string(r.Status))
 }
 
 // Decision describes a decision on one line, which is not escaped.

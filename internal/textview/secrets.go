@@ -32,7 +32,21 @@ func Secrets(w io.Writer, list []approvals.Secret, now time.Time) error {
 
 // Secret describes a secret on one line.
 func Secret(s *approvals.Secret) string {
-	return fmt.Sprintf("%s until %s: agents use it as secret://%s", sanitize.Line(s.Name), timeOr(&s.ExpiresAt, ""), sanitize.Line(s.Name))
+	return fmt.Sprintf("%s until %s, for %s: agents use it as secret://%s", sanitize.Line(s.Name), timeOr(&s.ExpiresAt, ""), holders(&s.Principal), sanitize.Line(s.Name))
+}
+
+// holders describes whose agents have a secret.
+func holders(p *approvals.Principal) string {
+	part := func(name, value string) string {
+		switch value {
+		case "":
+			return "no " + name
+		case approvals.EveryName:
+			return "every " + name
+		}
+		return name + " " + sanitize.Line(value)
+	}
+	return part("tenant", p.Tenant) + ", " + part("user", p.User) + ", " + part("agent", p.Agent)
 }
 
 func orDash(text string) string {

@@ -57,6 +57,24 @@ func TestShowResult(t *testing.T) {
 	}
 }
 
+// An approval without an effect is on one line, in a list and in the request.
+func TestShowNotRun(t *testing.T) {
+	at := time.Date(2026, 11, 21, 12, 0, 0, 0, time.UTC)
+	r := approvals.Request{ID: "01", Status: approvals.StatusApproved, Arguments: []byte("{}"), Outcome: &approvals.ApprovalOutcome{State: approvals.ApprovalNotReleased, Reason: approvals.NotReleasedAgentGone, At: &at}}
+	const want = "approved, not run: its agent did not come back for the answer\n"
+	if got := Request(&r, at); !strings.Contains(got, "Status       "+want) {
+		t.Errorf("the request is %s", got)
+	}
+	var list strings.Builder
+	if err := Requests(&list, approvals.Page{Items: []approvals.Request{r}}, "", at); err != nil || !strings.Contains(list.String(), want) {
+		t.Errorf("%v: the list is %s", err, list.String())
+	}
+	r.Outcome = &approvals.ApprovalOutcome{State: approvals.ApprovalReleased, At: &at}
+	if got := Request(&r, at); strings.Contains(got, "not run") {
+		t.Errorf("a released call: %s", got)
+	}
+}
+
 // Only visible characters of a model's text are printed, and JSON keeps its value.
 func FuzzPrintable(f *testing.F) {
 	f.Add("\x1b[2J\u202e\xff\u2028\U000e0041")
@@ -140,6 +158,10 @@ func TestShowAgentState(t *testing.T) {
 		approvals.AgentParked:   "the agent goes on without the call",
 	} {
 		r := approvals.Request{ID: "01A", Status: approvals.StatusPending, Arguments: []byte("{}"), Agent: &approvals.AgentState{State: state, Since: now.Add(-2 * time.Minute)}}
+		r.Details.Subagent = "/root/look"
+		if got := Request(&r, now); !strings.Contains(got, "\nSubagent     /root/look\n") {
+			t.Errorf("the agent at the provider is not in\n%s", got)
+		}
 		if got, want := Request(&r, now), string(state)+" since 2026-11-21T11:58:00Z: "+note; !strings.Contains(got, want) {
 			t.Errorf("no %q in\n%s", want, got)
 		}

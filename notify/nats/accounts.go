@@ -24,7 +24,7 @@ type ReviewerUser struct {
 	Role     reviewers.Role `json:"role"`
 	Password string         `json:"password"`     // the variable that the server has it in
 	Inbox    string         `json:"inbox_prefix"` // with which their client connects
-	Consumer string         `json:"consumer"`     // of HELDCALL_REQUESTS that is theirs, if the operator makes it
+	Consumer string         `json:"consumer"`     // of HELDCALL_REQUESTS that is theirs, if the operator makes it; "": they may not have one
 	subjects.Rights
 }
 
@@ -38,13 +38,18 @@ func AccountsOf(all []reviewers.Reviewer) Accounts {
 	taken := map[string]bool{}
 	for _, who := range all {
 		token := subjects.Token(who.Name)
-		user := ReviewerUser{Name: who.Name, Role: who.Role, Password: variable(who.Name), Inbox: "_INBOX_" + token, Consumer: token}
+		user := ReviewerUser{Name: who.Name, Role: who.Role, Password: variable(who.Name), Inbox: subjects.Inbox(who.Name), Consumer: token}
 		for n := 2; taken[user.Password]; n++ {
 			user.Password = fmt.Sprintf("%s_%d", variable(who.Name), n)
 		}
 		taken[user.Password] = true
-		user.Publish = append(append(subjects.ReviewerServices(who), subjects.ReadingServices()...), subjects.ConsumerServices(subjects.StreamRequests, token)...)
-		user.Subscribe = append(subjects.Feeds(), user.Inbox+".>")
+		user.Publish = subjects.ReviewerServices(who)
+		if who.Tenants.Limited() { // lists and consumers have all tenants
+			user.Consumer = ""
+		} else {
+			user.Publish = append(append(user.Publish, subjects.ReadingServices()...), subjects.ConsumerServices(subjects.StreamRequests, token)...)
+		}
+		user.Subscribe = append(subjects.FeedsOf(who.Tenants), user.Inbox+".>")
 		a.Reviewers = append(a.Reviewers, user)
 	}
 	return a

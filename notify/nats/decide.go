@@ -35,7 +35,11 @@ func (h *handlers) signalPrincipal(ctx context.Context, m message) (any, error) 
 	if err := json.Unmarshal(m.payload, &payload, json.RejectUnknownMembers(true)); err != nil {
 		return nil, &approvals.InvalidError{Field: "payload", Reason: "not strict JSON of a signal: " + err.Error()}
 	}
-	return h.signals.Send(ctx, payload.From(m.reviewer.Name))
+	signal := payload.From(m.reviewer.Name)
+	if err := m.mayChangeOf(signal.Principal.Tenant); err != nil {
+		return nil, err
+	}
+	return h.signals.Send(ctx, signal)
 }
 
 func (h *handlers) signal(ctx context.Context, m message) (any, error) {
@@ -45,6 +49,15 @@ func (h *handlers) signal(ctx context.Context, m message) (any, error) {
 	}
 	if payload.RunID != "" && payload.RunID != m.id {
 		return nil, &approvals.InvalidError{Field: "run_id", Reason: fmt.Sprintf("%q is not the run of the subject, %q", payload.RunID, m.id)}
+	}
+	if m.reviewer.Tenants.Limited() {
+		run, err := h.gate.RunByID(ctx, m.id)
+		if err == nil && !m.reviewer.Tenants.Has(run.Principal.Tenant) {
+			err = approvals.ErrUnknownRun
+		}
+		if err != nil {
+			return nil, err
+		}
 	}
 	return h.gate.Signal(ctx, approvals.Signal{
 		RunID:      m.id,

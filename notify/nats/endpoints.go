@@ -54,9 +54,7 @@ func endpoints() []endpoint {
 		{Endpoint{
 			Name: "grants.revoke", About: "Revoke a grant. The reply is the grant before that.", Subject: "heldcall.v1.grants.{reviewer}.revoke",
 			Role: reviewers.RoleAdmin, Micro: true, Takes: reflect.TypeFor[byID](), Gives: reflect.TypeFor[approvals.Grant](),
-		}, byIDOf(func(h *handlers, ctx context.Context, m message, id string) (approvals.Grant, error) {
-			return h.grants.Revoke(ctx, id, m.reviewer.Name, channelName)
-		})},
+		}, byIDOf((*handlers).revokeGrant)},
 	}...)
 }
 
@@ -99,6 +97,22 @@ var parameter = regexp.MustCompile(`\{\w+\}`)
 func (e Endpoint) wildcard() string { return parameter.ReplaceAllString(e.Subject, "*") }
 
 func (e Endpoint) microName() string { return strings.ReplaceAll(e.Name, ".", "-") }
+
+// maxQueued is how many bytes of messages may wait: of decisions, which may have arguments, and of each other kind.
+func (e endpoint) maxQueued() int {
+	if e.Name == "decide" {
+		return maxQueuedDecisions
+	}
+	return maxQueued
+}
+
+// maxQueuedCount is how many of its messages may wait. Lists take long.
+func (e endpoint) maxQueuedCount() int {
+	if strings.HasSuffix(e.Name, ".list") {
+		return maxQueuedLists
+	}
+	return maxQueuedCount
+}
 
 func (h *handlers) handle(ctx context.Context, e endpoint, subject string, payload []byte) (any, error) {
 	m := message{payload: payload}

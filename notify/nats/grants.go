@@ -24,7 +24,10 @@ func (h *handlers) listGrants(_ context.Context, m message) (any, error) {
 	if err := readQuery(m.payload, &query); err != nil {
 		return nil, err
 	}
-	page := h.grants.Grants(approvals.GrantFilter(query))
+	page := h.grants.Grants(approvals.GrantFilter{
+		Tenant: query.Tenant, User: query.User, Agent: query.Agent, SessionID: query.SessionID, Tool: query.Tool,
+		Expired: query.Expired, Cursor: query.Cursor, Limit: query.Limit,
+	})
 	return h.fit(&page, func() bool { return halve(page.Items, page.Truncate) })
 }
 
@@ -49,7 +52,23 @@ func (h *handlers) addGrant(ctx context.Context, m message) (any, error) {
 	if err != nil {
 		return nil, err
 	}
+	if err := m.mayChangeOf(g.Principal.Tenant); err != nil {
+		return nil, err
+	}
 	return h.grants.Add(ctx, g)
+}
+
+func (h *handlers) revokeGrant(ctx context.Context, m message, id string) (approvals.Grant, error) {
+	if m.reviewer.Tenants.Limited() {
+		g, err := h.grants.Grant(id)
+		if err == nil && !m.reviewer.Tenants.Has(g.Principal.Tenant) {
+			err = approvals.ErrUnknownGrant
+		}
+		if err != nil {
+			return approvals.Grant{}, err
+		}
+	}
+	return h.grants.Revoke(ctx, id, m.reviewer.Name, channelName)
 }
 
 func readGrant(m message) (approvals.Grant, error) {

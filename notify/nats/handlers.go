@@ -34,6 +34,14 @@ type message struct {
 	payload  []byte
 }
 
+// mayChangeOf refuses a change for a tenant that the reviewer does not see, and for all tenants.
+func (m message) mayChangeOf(tenant string) error {
+	if m.reviewer.Tenants.Has(tenant) {
+		return nil
+	}
+	return approvals.Forbidden(m.reviewer.Name, "%q is not one of their tenants", tenant)
+}
+
 // target reads the reviewer, who must have the role, and the id, if there is one, from
 // heldcall.v1.{verb}.{reviewer}.{id}.
 func (h *handlers) target(subject string, needed reviewers.Role) (who reviewers.Reviewer, id string, err error) {

@@ -4,6 +4,7 @@ import (
 	"context"
 	"fmt"
 	"strings"
+	"time"
 
 	"github.com/nats-io/nats.go/micro"
 )
@@ -24,7 +25,7 @@ func (s *Service) startMicro(version string) error {
 		if !e.Micro {
 			continue
 		}
-		options := []micro.EndpointOpt{micro.WithEndpointSubject(e.wildcard()), micro.WithEndpointMetadata(map[string]string{"about": e.About})}
+		options := []micro.EndpointOpt{micro.WithEndpointSubject(e.wildcard()), micro.WithEndpointPendingLimits(e.maxQueuedCount(), e.maxQueued()), micro.WithEndpointMetadata(map[string]string{"about": e.About})}
 		if err := service.AddEndpoint(e.microName(), s.handler(e), options...); err != nil {
 			return fmt.Errorf("start the endpoint %s: %w", e.Name, err)
 		}
@@ -32,10 +33,24 @@ func (s *Service) startMicro(version string) error {
 	return nil
 }
 
+// maxRest is the longest rest after a message.
+const maxRest = 200 * time.Millisecond
+
+// rest waits as long as the last message of an endpoint took: bots that ask for lists again and again get at most half
+// of the time, and agents and reviewers need the store too.
+func (s *Service) rest(d time.Duration) {
+	select {
+	case <-time.After(d):
+	case <-s.ctx.Done():
+	}
+}
+
 func (s *Service) handler(e endpoint) micro.Handler {
 	return micro.HandlerFunc(func(req micro.Request) {
 		ctx, cancel := context.WithTimeout(s.ctx, queryTimeout)
 		defer cancel()
+		began := time.Now()
+		defer func() { s.rest(min(time.Since(began), maxRest)) }()
 		s.answer(ctx, e, req.Subject(), req.Reply(), req.Data(), func(payload []byte, failure *Failure) error {
 			if failure == nil {
 				return req.Respond(payload)

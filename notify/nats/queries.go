@@ -23,7 +23,11 @@ func (h *handlers) listRequests(ctx context.Context, m message) (any, error) {
 	if err := readQuery(m.payload, &query); err != nil {
 		return nil, err
 	}
-	page, err := h.gate.Requests(ctx, approvals.Filter(query))
+	query.Limit = min(query.Limit, maxListed) // 0 is less
+	page, err := h.gate.Requests(ctx, approvals.Filter{
+		Status: query.Status, Kind: query.Kind, SessionID: query.SessionID, RunID: query.RunID, Risk: query.Risk,
+		Text: query.Text, Cursor: query.Cursor, Limit: query.Limit,
+	})
 	if err != nil {
 		return nil, err
 	}
@@ -31,11 +35,17 @@ func (h *handlers) listRequests(ctx context.Context, m message) (any, error) {
 	return h.fit(&page, func() bool { return halve(page.Items, page.Truncate) })
 }
 
-// fit shortens a reply until it fits one message, or cannot be shortened any more.
+// maxList is the size in bytes of a list, which may have many readers. A record may be larger.
+const maxList = 1 << 20
+
+// maxListed is the most requests of a list: more of them would be read in vain, if they are large.
+const maxListed = 100
+
+// fit shortens a list until it has at most maxList bytes and fits one message, or cannot be shortened any more.
 func (h *handlers) fit(reply any, shorten func() bool) (any, error) {
 	for {
 		text, err := encode(reply)
-		if err != nil || len(text) <= int(h.maxReply()) || !shorten() {
+		if err != nil || int64(len(text)) <= min(maxList, h.maxReply()) || !shorten() {
 			return reply, err
 		}
 	}

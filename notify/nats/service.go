@@ -27,6 +27,7 @@ import (
 
 	natsgo "github.com/nats-io/nats.go"
 	"github.com/nats-io/nats.go/micro"
+	"golang.org/x/sync/semaphore"
 
 	"github.com/heldcall/heldcall/approvals/gate"
 	"github.com/heldcall/heldcall/approvals/grants"
@@ -35,10 +36,16 @@ import (
 )
 
 const (
-	// maxHandlers bounds the messages handled at the same time.
-	maxHandlers    = 64
-	handlerTimeout = 15 * time.Second
-	queryTimeout   = 5 * time.Second
+	// maxHandlers bounds the messages handled at the same time, and handledBytes their bytes. The others bound the
+	// messages that wait for that: see [endpoint.maxQueued].
+	maxHandlers        = 64
+	handledBytes       = 16 << 20
+	maxQueued          = 1 << 20
+	maxQueuedDecisions = 9 << 20
+	maxQueuedCount     = 1024
+	maxQueuedLists     = 64
+	handlerTimeout     = 15 * time.Second
+	queryTimeout       = 5 * time.Second
 )
 
 // Options are what a [Service] is made of.
@@ -65,7 +72,7 @@ type Service struct {
 	micro         micro.Service
 	ctx           context.Context // of the handlers; ends with Stop
 	cancel        context.CancelFunc
-	slots         chan struct{}
+	slots         *semaphore.Weighted // of handledBytes
 	running       sync.WaitGroup
 }
 
@@ -78,7 +85,7 @@ func Start(o Options) (*Service, error) {
 		o.Version = "0.0.0"
 	}
 	answers := &handlers{gate: o.Gate, signals: o.Signals, grants: o.Grants, reviewers: o.Reviewers, maxReply: o.Conn.MaxPayload}
-	s := &Service{conn: o.Conn, answers: answers, log: o.Log, slots: make(chan struct{}, maxHandlers)}
+	s := &Service{conn: o.Conn, answers: answers, log: o.Log, slots: semaphore.NewWeighted(handledBytes)}
 	s.ctx, s.cancel = context.WithCancel(context.Background())
 	if err := s.subscribe(o.Version); err != nil {
 		return nil, errors.Join(err, s.Stop())
@@ -92,11 +99,14 @@ func (s *Service) subscribe(version string) error {
 			continue
 		}
 		subscription, err := s.conn.QueueSubscribe(e.wildcard(), QueueGroup, func(msg *natsgo.Msg) {
-			s.dispatch(func(ctx context.Context) {
+			s.dispatch(len(msg.Data), func(ctx context.Context) {
 				s.answer(ctx, e, msg.Subject, msg.Reply, msg.Data, func(payload []byte, _ *Failure) error { return msg.Respond(payload) })
 			})
 		})
 		if err != nil {
+			return fmt.Errorf("subscribe to %s: %w", e.wildcard(), err)
+		}
+		if err := subscription.SetPendingLimits(e.maxQueuedCount(), e.maxQueued()); err != nil {
 			return fmt.Errorf("subscribe to %s: %w", e.wildcard(), err)
 		}
 		s.subscriptions = append(s.subscriptions, subscription)
@@ -132,15 +142,14 @@ func ignoreClosed(err error) error {
 	return err
 }
 
-// dispatch handles a message in its own goroutine: a slow disk must not delay the next.
-func (s *Service) dispatch(handle func(context.Context)) {
-	select {
-	case s.slots <- struct{}{}:
-	case <-s.ctx.Done():
+// dispatch handles a message of some bytes in its own goroutine: a slow disk must not delay the next.
+func (s *Service) dispatch(size int, handle func(context.Context)) {
+	weight := min(max(int64(size), handledBytes/maxHandlers), handledBytes)
+	if s.slots.Acquire(s.ctx, weight) != nil {
 		return
 	}
 	s.running.Go(func() {
-		defer func() { <-s.slots }()
+		defer s.slots.Release(weight)
 		ctx, cancel := context.WithTimeout(s.ctx, handlerTimeout)
 		defer cancel()
 		handle(ctx)

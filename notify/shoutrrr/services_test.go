@@ -9,20 +9,19 @@ import (
 	"crypto/x509"
 	"encoding/json"
 	"encoding/pem"
-	"fmt"
 	"io"
 	"math/big"
 	"net"
 	"net/http"
 	"net/http/httptest"
 	"os"
-	"os/exec"
 	"path/filepath"
 	"strings"
 	"sync"
 	"testing"
 	"time"
 
+	"github.com/heldcall/heldcall/internal/testing/testdeps"
 	"github.com/heldcall/heldcall/notify"
 	"github.com/heldcall/heldcall/notify/notifytest"
 )
@@ -30,17 +29,11 @@ import (
 var courier string // the program that sends
 
 func TestMain(m *testing.M) {
-	dir, err := os.MkdirTemp("", "shoutrrr")
-	if err != nil {
+	var err error
+	if courier, err = testdeps.Build(".", "./testdata/courier"); err != nil {
 		panic(err)
 	}
-	courier = filepath.Join(dir, "courier.exe") // Windows wants the ending
-	if out, err := exec.Command("go", "build", "-o", courier, "./testdata/courier").CombinedOutput(); err != nil {
-		panic(fmt.Sprintf("the courier is not built: %v: %s", err, out))
-	}
-	code := m.Run()
-	_ = os.RemoveAll(dir) // a folder of the system's own for such
-	os.Exit(code)
+	os.Exit(m.Run())
 }
 
 const (

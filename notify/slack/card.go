@@ -100,7 +100,7 @@ func (c *cards) short(d notify.Delivery) []slackapi.Block { return c.list(d, max
 
 func origin(r *approvals.Request) string {
 	p := r.Principal
-	return notify.Origin(" · ", mustWord, "agent", p.Agent, "user", p.User, "tenant", p.Tenant, "model", r.Model, "run", r.RunID)
+	return notify.Origin(" · ", mustWord, "agent", p.Agent, "user", p.User, "tenant", p.Tenant, "model", r.Model, "subagent", r.Details.Subagent, "run", r.RunID)
 }
 
 func quote(name, text string) []slackapi.Block {

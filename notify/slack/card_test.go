@@ -163,14 +163,21 @@ func TestNothingIsFolded(t *testing.T) {
 	}
 }
 
-// What an operator can put right is tried again; a thread that is gone is done without.
-func TestWhatCanBePutRightIsTriedAgain(t *testing.T) {
-	for _, word := range []string{"channel_not_found", "not_in_channel", "is_archived", "restricted_action", "token_expired"} {
+// TestWhatAnOperatorCorrects: W14. What an operator has to correct is not tried again, and states what to do; what passes by
+// itself is. A thread that is gone is done without.
+func TestWhatAnOperatorCorrects(t *testing.T) {
+	for word, todo := range map[string]string{
+		"not_in_channel": "invite", "channel_not_found": "notify.slack[].channel", "is_archived": "unarchive", "restricted_action": "administrator",
+		"invalid_auth": "bot_token", "not_authed": "bot_token", "account_inactive": "bot_token", "token_revoked": "bot_token", "token_expired": "bot_token",
+		"missing_scope": "scopes", "no_permission": "scopes", "ekm_access_denied": "administrator", "team_access_not_granted": "administrator",
+		"internal_error": "", "fatal_error": "", "service_unavailable": "", "request_timeout": "", "accesslimited": "", "an_error_of_tomorrow": "",
+	} {
 		w := newWorkspace(t)
 		w.Server.Answers(func(string) fakeslack.Answer { return fakeslack.Answer{Error: word} })
 		_, err := w.channel.Post(t.Context(), notifytest.Delivery(notifytest.Request(1)))
+		var setup *notify.SetupError
 		var permanent *notify.PermanentError
-		if err == nil || errors.As(err, &permanent) {
+		if err == nil || errors.As(err, &permanent) || errors.As(err, &setup) != (todo != "") || !strings.Contains(err.Error(), todo) {
 			t.Errorf("%s: the error is %T: %v", word, err, err)
 		}
 	}

@@ -36,7 +36,7 @@ func (c *clicks) press(ctx context.Context, click *slackapi.InteractionCallback,
 	if err != nil {
 		return err
 	}
-	r, err := c.gate.Request(ctx, action.Value)
+	r, err := c.request(ctx, who, action.Value)
 	switch {
 	case err != nil:
 		return err
@@ -62,6 +62,15 @@ func (c *clicks) press(ctx context.Context, click *slackapi.InteractionCallback,
 		return apiError("views.open", err)
 	}
 	return nil
+}
+
+// request returns a request of a tenant that who clicked sees.
+func (c *clicks) request(ctx context.Context, who reviewers.Reviewer, id string) (approvals.Request, error) {
+	r, err := c.gate.Request(ctx, id)
+	if err == nil && !who.Tenants.Has(r.Principal.Tenant) {
+		return approvals.Request{}, approvals.ErrUnknownRequest
+	}
+	return r, err
 }
 
 func (c *clicks) decide(ctx context.Context, who reviewers.Reviewer, id string, d approvals.Decision) (approvals.Request, error) {

@@ -14,12 +14,42 @@ import (
 )
 
 // hopeless are the answers of Slack that stay the same however often it is asked.
-// What an operator can put right meanwhile is not among them, such as a token, an
-// invitation (without it a private conversation is not found), or what an archived
-// conversation permits.
 var hopeless = append([]string{
 	"message_not_found", "cant_update_message", "edit_window_closed", "invalid_arguments", "invalid_metadata_format", "no_text",
 }, unfit...)
+
+// What an operator does about the answers that stay the same until the setup of the app, of
+// its token or of the conversation is corrected.
+const (
+	todoInvite   = "invite the app to the conversation (/invite)"
+	todoChannel  = "check the id of the conversation in notify.slack[].channel or notify.routes; invite the app to it if it is private"
+	todoArchived = "unarchive the conversation, or name another in notify.slack[].channel or notify.routes"
+	todoToken    = "copy the bot token of the installed app to notify.slack[].bot_token and restart heldcall"
+	todoAppToken = "make an app-level token with connections:write for notify.slack[].app_token, with Socket Mode switched on, and restart heldcall"
+	todoScopes   = "add the scopes of docs/channels.md to the app and install it again"
+	todoRights   = "have an administrator of the workspace let the app post in the conversation"
+)
+
+// correctable are those answers. Others, such as internal_error or service_unavailable, pass by
+// themselves.
+var correctable = map[string]string{
+	"not_in_channel": todoInvite, "user_not_in_channel": todoInvite,
+
+	"channel_not_found": todoChannel, "invalid_channel": todoChannel, "channel_type_not_supported": todoChannel,
+	"method_not_supported_for_channel_type": todoChannel, "messages_tab_disabled": todoChannel,
+
+	"is_archived": todoArchived, "is_inactive": todoArchived,
+
+	"invalid_auth": todoToken, "not_authed": todoToken, "account_inactive": todoToken, "token_revoked": todoToken,
+	"token_expired": todoToken, "not_allowed_token_type": todoToken, "team_not_found": todoToken,
+
+	"missing_scope": todoScopes, "no_permission": todoScopes, "as_user_not_supported": todoScopes,
+
+	"access_denied": todoRights, "restricted_action": todoRights, "restricted_action_read_only_channel": todoRights,
+	"restricted_action_thread_only_channel": todoRights, "restricted_action_non_threadable_channel": todoRights,
+	"restricted_action_thread_locked": todoRights, "team_access_not_granted": todoRights, "enterprise_is_restricted": todoRights,
+	"ekm_access_denied": todoRights, "two_factor_setup_required": todoRights,
+}
 
 // unfit are Slack's words for a message that it will not show; threadless for one
 // whose thread is gone.
@@ -50,11 +80,7 @@ func apiError(method string, err error) error {
 	case errors.As(err, &limited):
 		return notify.RetryAfter(fmt.Errorf("%s: Slack limits the rate", method), limited.RetryAfter)
 	case errors.As(err, &refused):
-		err := fmt.Errorf("%s: Slack answers %q", method, refused.Err)
-		if slices.Contains(hopeless, refused.Err) {
-			return notify.Permanent(err)
-		}
-		return err
+		return refusedError(method, refused.Err)
 	case errors.As(err, &status):
 		err := fmt.Errorf("%s: Slack answers with status %d", method, status.Code)
 		if status.Code == http.StatusBadRequest || status.Code == http.StatusNotFound || status.Code == http.StatusRequestEntityTooLarge {
@@ -72,6 +98,24 @@ func apiError(method string, err error) error {
 	}
 	return fmt.Errorf("%s: Slack cannot be reached, or its answer not be read (%T)", method, rootOf(err))
 }
+
+// refusedError is the error for one of Slack's codes.
+func refusedError(method, code string) error {
+	err := fmt.Errorf("%s: Slack answers %q", method, code)
+	if todo := correctable[code]; todo != "" {
+		if method == methodConnect {
+			todo = todoAppToken
+		}
+		return &notify.SetupError{Err: err, Todo: todo}
+	}
+	if slices.Contains(hopeless, code) {
+		return notify.Permanent(err)
+	}
+	return err
+}
+
+// methodConnect opens the connection of Socket Mode, with the app-level token.
+const methodConnect = "apps.connections.open"
 
 // rootOf returns the innermost error: its type contains no URL.
 func rootOf(err error) error {

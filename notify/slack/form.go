@@ -125,7 +125,7 @@ func (c *clicks) take(ctx context.Context, click *slackapi.InteractionCallback) 
 	if err := json.Unmarshal([]byte(click.View.PrivateMetadata), &carried); err != nil || click.View.State == nil {
 		return refuse("This is not a form of heldcall.")
 	}
-	r, err := c.gate.Request(ctx, carried.Request)
+	r, err := c.request(ctx, who, carried.Request)
 	switch {
 	case err != nil:
 		return err

@@ -69,7 +69,7 @@ func (c *clicks) pressAll(ctx context.Context, click *slackapi.InteractionCallba
 
 // decideOffered decides a call by a button that its card has.
 func (c *clicks) decideOffered(ctx context.Context, who reviewers.Reviewer, action, id string) (approvals.Request, error) {
-	r, err := c.gate.Request(ctx, id)
+	r, err := c.request(ctx, who, id)
 	switch {
 	case err != nil:
 		return r, err

@@ -103,7 +103,7 @@ func (c *Channel) Listen(ctx context.Context) error {
 	if ctx.Err() != nil {
 		return nil
 	}
-	return apiError("apps.connections.open", err)
+	return apiError(methodConnect, err)
 }
 
 func (c *Channel) receive(ctx context.Context, client *socketmode.Client, event socketmode.Event, beside func(func())) {

@@ -180,8 +180,8 @@ func (c *Channel) Find(ctx context.Context, d notify.Delivery) (notify.Ref, bool
 	}
 	for {
 		page, err := c.api.GetConversationHistoryContext(ctx, p)
-		if refused := (slackapi.SlackErrorResponse{}); errors.As(err, &refused) && (refused.Err == "missing_scope" || refused.Err == "channel_not_found") {
-			c.log.Warn("cannot check whether a card was posted, so it is posted again: the app needs channels:history and groups:history, and the configuration the conversation's id", "error", refused.Err)
+		if refused := (slackapi.SlackErrorResponse{}); errors.As(err, &refused) && correctable[refused.Err] != "" {
+			c.log.Warn("cannot check whether a card was posted, so it is posted again: the app needs channels:history and groups:history and be in the conversation, and the configuration the conversation's id", "error", refused.Err)
 			return "", false, nil
 		}
 		if err != nil {

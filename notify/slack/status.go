@@ -17,6 +17,9 @@ func statusText(r *approvals.Request) string {
 	if note := r.AgentNote(date); note != "" {
 		text += "; " + note
 	}
+	if note := r.NotRun(); note != "" {
+		text += "; " + note
+	}
 	return text
 }
 
@@ -116,8 +119,11 @@ func approvers(r *approvals.Request) []string {
 }
 
 func reviewer(d approvals.Decision) string {
-	if d.ReviewerID == approvals.ReviewerTimeout {
+	switch d.ReviewerID {
+	case approvals.ReviewerTimeout:
 		return "the time-out"
+	case approvals.ReviewerPolicy:
+		return "the changed policy"
 	}
 	name, _ := word(d.ReviewerID, maxName)
 	if d.OnBehalfOf != "" {

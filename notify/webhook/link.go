@@ -142,7 +142,7 @@ var errUsed = errors.New("this link has been used: it decides once")
 // decide hands in the decision, if the link has not been used. What the gate refuses
 // leaves it unused.
 func (l *Links) decide(ctx context.Context, id string, action approvals.Action, note string) (approvals.Request, error) {
-	r, err := l.o.Gate.Request(ctx, id)
+	r, err := l.request(ctx, id)
 	if err != nil {
 		return r, err
 	}
@@ -157,7 +157,7 @@ func (l *Links) decide(ctx context.Context, id string, action approvals.Action, 
 	if err != nil {
 		return r, err
 	}
-	d := approvals.Decision{RequestID: id, Action: action, Note: note, Channel: channel}
+	d := approvals.Decision{RequestID: id, Action: action, Note: note, Channel: channel, OwnRightsOnly: true} // a delegation is to a person, not to who has the link
 	who.Sign(&d)
 	decided, err := l.o.Gate.Decide(ctx, d)
 	if refused(err) {
@@ -166,6 +166,15 @@ func (l *Links) decide(ctx context.Context, id string, action approvals.Action, 
 		}
 	}
 	return decided, err
+}
+
+// request returns a request of a tenant that the reviewer of the links sees.
+func (l *Links) request(ctx context.Context, id string) (approvals.Request, error) {
+	r, err := l.o.Gate.Request(ctx, id)
+	if who, _ := l.o.Reviewer(); err == nil && !who.Tenants.Has(r.Principal.Tenant) {
+		return approvals.Request{}, approvals.ErrUnknownRequest
+	}
+	return r, err
 }
 
 // use records that the link of a request is used, for good. Of several at once it is

@@ -302,6 +302,29 @@ func TestAMessageCarriesALinkForWhatWaits(t *testing.T) {
 	}
 }
 
+// A link decides nothing, and the webhook gets nothing, of a tenant that its reviewer does not see.
+func TestAWebhookOfOneTenant(t *testing.T) {
+	s := newStage(t)
+	q := s.ask(nil)
+	limited := bob
+	limited.Tenants = approvals.TenantScope{"globex"}
+	l, all := s.links(limited), s.links(bob)
+	link := s.link(all, q)
+	for _, method := range []string{http.MethodGet, http.MethodPost} {
+		if w := browse(l, method, link, "action=approve"); w.Code != http.StatusNotFound || strings.Contains(w.Body.String(), "opensesame-argument") {
+			t.Errorf("%s: %d %s", method, w.Code, w.Body)
+		}
+	}
+	if s.status(q).Status != approvals.StatusPending {
+		t.Error("the link has decided")
+	}
+	for links, want := range map[*Links]bool{l: false, all: true, nil: true} {
+		if got := newReceiver(t, links).channel.concerns(&q); got != want {
+			t.Errorf("the webhook gets it: %t, want %t", got, want)
+		}
+	}
+}
+
 // turns are held turns in one state.
 type turns approvals.AgentState
 

@@ -69,7 +69,7 @@ func (l *Links) show(w http.ResponseWriter, r *http.Request) {
 	id, err := l.open(r.Context(), token(r))
 	var request approvals.Request
 	if err == nil {
-		request, err = l.o.Gate.Request(r.Context(), id)
+		request, err = l.request(r.Context(), id)
 	}
 	if err == nil && request.Status.Final() {
 		err = &approvals.DecidedError{Request: request}
@@ -94,7 +94,7 @@ func (l *Links) take(w http.ResponseWriter, r *http.Request) {
 		request, err = l.decide(r.Context(), id, given.Action, given.Note)
 	}
 	if errors.Is(err, errUsed) { // the first use may have decided it meanwhile
-		if now, missing := l.o.Gate.Request(r.Context(), id); missing == nil && now.Status.Final() {
+		if now, missing := l.request(r.Context(), id); missing == nil && now.Status.Final() {
 			request, err = now, &approvals.DecidedError{Request: now}
 		}
 	}
@@ -193,6 +193,9 @@ func ended(r *approvals.Request) string {
 		text += " by " + d.ReviewerID + " at " + moment(d.DecidedAt)
 	} else if why := r.WhyCancelled(); why != "" {
 		text += ": " + why
+	}
+	if line := r.NotRun(); line != "" {
+		text += "; " + line
 	}
 	return text
 }

@@ -124,7 +124,7 @@ func (c *Channel) send(ctx context.Context, d notify.Delivery) (notify.Ref, erro
 	for i := range d.Events {
 		e := &d.Events[i]
 		for _, r := range d.Requests {
-			if r.ID != e.RequestID {
+			if r.ID != e.RequestID || !c.concerns(&r) {
 				continue
 			}
 			body, err := c.body(ctx, *e, r)
@@ -141,6 +141,15 @@ func (c *Channel) send(ctx context.Context, d notify.Delivery) (notify.Ref, erro
 		return "", err
 	}
 	return notify.Ref(d.ID), nil
+}
+
+// concerns reports whether a request is of a tenant of the reviewer that the webhook acts for, if any.
+func (c *Channel) concerns(r *approvals.Request) bool {
+	if c.links == nil {
+		return true
+	}
+	who, _ := c.links.o.Reviewer()
+	return who.Tenants.Has(r.Principal.Tenant)
 }
 
 func (c *Channel) body(ctx context.Context, e approvals.Event, r approvals.Request) ([]byte, error) {

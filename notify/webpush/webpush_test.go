@@ -27,13 +27,14 @@ func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
 
 // inGroups decides by groups alone.
 func inGroups(r *approvals.Request, d approvals.Decision) bool {
-	return !r.Status.Final() && (len(r.Reviewers) == 0 || slices.ContainsFunc(d.ReviewerGroups, func(g string) bool { return slices.Contains(r.Reviewers, g) }))
+	return !r.Status.Final() && d.Tenants.Has(r.Principal.Tenant) && (len(r.Reviewers) == 0 || slices.ContainsFunc(d.ReviewerGroups, func(g string) bool { return slices.Contains(r.Reviewers, g) }))
 }
 
 var people = map[string]reviewers.Reviewer{
 	"ann": {Name: "ann", Role: reviewers.RoleReviewer, Groups: []string{"finance"}},
 	"bob": {Name: "bob", Role: reviewers.RoleAdmin, Groups: []string{"oncall"}},
 	"cyd": {Name: "cyd", Role: reviewers.RoleReviewer, Groups: []string{"it"}}, // has no token
+	"fay": {Name: "fay", Role: reviewers.RoleReviewer, Tenants: approvals.TenantScope{"acme"}},
 	"dan": {Name: "dan", Role: reviewers.RoleViewer, Groups: []string{"finance", "oncall"}},
 }
 
@@ -210,6 +211,31 @@ func TestEachReviewerIsToldOfTheirOwn(t *testing.T) {
 		}
 	}
 	service.None()
+}
+
+// A reviewer of some tenants gets the requests of these, and learns of the end of no other.
+func TestReviewersAreToldOfTheirTenants(t *testing.T) {
+	service := pushtest.New(t)
+	d := open(t, memstore.New(memstore.Options{}))
+	fay, bob := service.Browser(), service.Browser()
+	d.subscribe("fay", fay)
+	d.subscribe("bob", bob)
+	theirs, other := request("01", "bash"), request("02", "bash")
+	theirs.Principal.Tenant, other.Principal.Tenant = "acme", "globex"
+	for q, want := range map[*approvals.Request][]string{&theirs: {fay.Path(), bob.Path()}, &other: {bob.Path()}} {
+		slices.Sort(want)
+		ref, err := d.Post(t.Context(), delivery(*q))
+		if got := receivers(service, len(want)); err != nil || !slices.Equal(got, want) {
+			t.Errorf("%s reaches %v, want %v (%v)", q.Principal.Tenant, got, want, err)
+		}
+		q.Status = approvals.StatusDenied
+		if _, err := d.Update(t.Context(), delivery(*q), ref); err != nil {
+			t.Fatal(err)
+		}
+		if got := receivers(service, len(want)); !slices.Equal(got, want) {
+			t.Errorf("the end of %s reaches %v, want %v", q.Principal.Tenant, got, want)
+		}
+	}
 }
 
 // Reviewers who are not in the configuration get messages while their sign-in is valid,

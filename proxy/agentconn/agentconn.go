@@ -13,6 +13,8 @@ import (
 	"fmt"
 	"net"
 	"time"
+
+	"github.com/heldcall/heldcall/internal/memory"
 )
 
 // ErrDisconnected is the cause of a context that was cancelled because the agent
@@ -24,21 +26,37 @@ var ErrDisconnected = errors.New("the agent has left")
 type Listener struct {
 	net.Listener
 	watcher disconnectWatcher
-	memory  *Budget
+	memory  *memory.Budget
+	taken   bool // its connections do not have keepAlive
 }
 
-// Listen opens the data plane's socket. Its connections reserve memory in a budget. TCP
-// keep-alive finds dead peers within 30 seconds.
-func Listen(ctx context.Context, address string, memory *Budget) (*Listener, error) {
-	config := net.ListenConfig{KeepAliveConfig: net.KeepAliveConfig{Enable: true, Idle: 15 * time.Second, Interval: 5 * time.Second, Count: 3}}
+// keepAlive finds dead peers within 30 seconds.
+var keepAlive = net.KeepAliveConfig{Enable: true, Idle: 15 * time.Second, Interval: 5 * time.Second, Count: 3}
+
+// Listen opens the data plane's socket. Its connections reserve memory in a budget.
+func Listen(ctx context.Context, address string, budget *memory.Budget) (*Listener, error) {
+	config := net.ListenConfig{KeepAliveConfig: keepAlive}
 	config.SetMultipathTCP(false)
 	ln, err := config.Listen(ctx, "tcp", address)
 	if err != nil {
 		return nil, fmt.Errorf("listen for agents on %s (proxy.listen): %w", address, err)
 	}
-	l := &Listener{Listener: ln, memory: memory}
+	return newListener(ln, budget)
+}
+
+// Take makes a socket that is open the data plane's. Its connections reserve memory in a budget.
+func Take(socket net.Listener, budget *memory.Budget) (*Listener, error) {
+	l, err := newListener(socket, budget)
+	if err == nil {
+		l.taken = true
+	}
+	return l, err
+}
+
+func newListener(socket net.Listener, budget *memory.Budget) (*Listener, error) {
+	l := &Listener{Listener: socket, memory: budget}
 	if err := l.watcher.start(); err != nil {
-		ln.Close()
+		socket.Close()
 		return nil, fmt.Errorf("watch agents' connections: %w", err)
 	}
 	return l, nil
@@ -50,6 +68,9 @@ func (l *Listener) Accept() (net.Conn, error) {
 	if err != nil {
 		return nil, err
 	}
+	if tcp, ok := conn.(*net.TCPConn); ok && l.taken {
+		_ = tcp.SetKeepAliveConfig(keepAlive) // fails on a connection that has ended
+	}
 	c := &Conn{Conn: conn, watcher: &l.watcher}
 	c.budget = l.memory
 	c.in.begin(conn)
@@ -57,8 +78,14 @@ func (l *Listener) Accept() (net.Conn, error) {
 	return c, nil
 }
 
-// Close ends accepting. Connections are watched until they are closed, or until Stop.
-func (l *Listener) Close() error { return l.Listener.Close() }
+// Close ends accepting; it may be called again. Connections are watched until they are closed, or until
+// Stop.
+func (l *Listener) Close() error {
+	if err := l.Listener.Close(); !errors.Is(err, net.ErrClosed) {
+		return err
+	}
+	return nil
+}
 
 // Stop ends the watch over the connections and waits for its goroutine. Call it once,
 // after Close.

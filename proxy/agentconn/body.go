@@ -3,6 +3,8 @@ package agentconn
 import (
 	"io"
 	"time"
+
+	"github.com/heldcall/heldcall/internal/memory"
 )
 
 const (
@@ -20,9 +22,10 @@ const (
 )
 
 // AdmitBody reserves memory for a body of n bytes, -1 for a chunked one of at most
-// limit bytes, and reads a large one before it returns. An agent that waits for 100
+// limit bytes, and reads a large one before it returns. A large one is in memory twice until the server has it
+// too: see [Conn.ResizeMemory]. An agent that waits for 100
 // Continue gets it; another gets none, although the server writes it. The error is
-// [ErrNoMemory], or that of the connection, and leaves no memory reserved.
+// [ErrNoMemory], [ErrNeverFits] or that of the connection, and leaves no memory reserved.
 func (c *Conn) AdmitBody(n, limit int, waits bool) error {
 	c.ReleaseMemory()
 	c.skipContinue = false
@@ -38,19 +41,31 @@ func (c *Conn) AdmitBody(n, limit int, waits bool) error {
 
 func (c *Conn) admitBody(n, limit int, waits bool) error {
 	if n > largeBody {
+		if 2*int64(n) > c.budget.Most() {
+			return ErrNeverFits
+		}
 		if waits {
 			if _, err := c.Write([]byte(continueBytes)); err != nil {
 				return err
 			}
 		}
-		return c.readLargeBody(n - ReadBufferSize - c.in.buffered())
+		if err := c.readLargeBody(n - ReadBufferSize - c.in.buffered()); err != nil {
+			return err
+		}
+		if !c.ReserveMemory(n) { // for the server
+			return ErrNoMemory
+		}
+		return c.Conn.SetReadDeadline(time.Now().Add(pieceTimeout))
 	}
 	timeout := pieceTimeout * time.Duration(n/bodyPiece+1)
 	if n < 0 {
-		n, timeout = limit, chunkedTimeout
-		if !c.budget.leaves(int64(n)) {
+		n, timeout = int(min(chunkedBytes(limit), c.budget.Most())), chunkedTimeout
+		if !c.budget.Leaves(int64(n)) {
 			return ErrNoMemory
 		}
+	}
+	if int64(n) > c.budget.Most() {
+		return ErrNeverFits
 	}
 	if !c.ReserveMemory(n) {
 		return ErrNoMemory
@@ -79,5 +94,12 @@ func (c *Conn) readLargeBody(n int) error {
 		c.pieces = append(c.pieces, piece)
 		n -= size
 	}
-	return c.Conn.SetReadDeadline(time.Now().Add(pieceTimeout))
+	return nil
 }
+
+// chunkedBytes is how much memory a chunked body of at most limit bytes takes: it grows to twice its size again
+// and again, and is copied then.
+func chunkedBytes(limit int) int64 { return int64(limit) / 2 * 3 }
+
+// MostChunked is how many bytes a chunked body may have so that a budget has room for it.
+func MostChunked(b *memory.Budget) int { return int(b.Most() / 3 * 2) }

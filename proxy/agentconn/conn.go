@@ -63,8 +63,19 @@ func (c *Conn) Write(p []byte) (int, error) {
 }
 
 // OnSent calls done once: when the last byte of the answer has been sent, or with an error
-// if the connection ends before. The answer's end is known if it is buffered.
-func (c *Conn) OnSent(done func(error)) { c.onSent.Store(&done) }
+// if the connection ends before. The answer's end is known if it is buffered. Functions that
+// are given for one answer are called in their order.
+func (c *Conn) OnSent(done func(error)) {
+	for {
+		earlier, all := c.onSent.Load(), done
+		if earlier != nil {
+			all = func(err error) { (*earlier)(err); done(err) }
+		}
+		if c.onSent.CompareAndSwap(earlier, &all) {
+			return
+		}
+	}
+}
 
 func (c *Conn) sent(err error) {
 	if done := c.onSent.Swap(nil); done != nil {

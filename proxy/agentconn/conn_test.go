@@ -8,16 +8,18 @@ import (
 	"strings"
 	"testing"
 	"time"
+
+	"github.com/heldcall/heldcall/internal/memory"
 )
 
 // soon is long enough for anything that does not hang.
 const soon = 30 * time.Second
 
 // connect returns both ends of a connection through a Listener.
-func connect(t *testing.T) (agent *net.TCPConn, conn *Conn) { return connectTo(t, NewBudget(0)) }
+func connect(t *testing.T) (agent *net.TCPConn, conn *Conn) { return connectTo(t, memory.NewBudget(0)) }
 
 // connectTo is connect with a budget.
-func connectTo(t *testing.T, b *Budget) (agent *net.TCPConn, conn *Conn) {
+func connectTo(t *testing.T, b *memory.Budget) (agent *net.TCPConn, conn *Conn) {
 	t.Helper()
 	l, err := Listen(t.Context(), "127.0.0.1:0", b)
 	if err != nil {
@@ -100,7 +102,7 @@ func TestLinger(t *testing.T) {
 // A connection can be closed twice, and returns its memory each time: the first Close
 // may be that of a shutdown, while a request is being read.
 func TestClose(t *testing.T) {
-	b := NewBudget(100)
+	b := memory.NewBudget(100)
 	_, conn := connectTo(t, b)
 	if !conn.ReserveMemory(60) {
 		t.Fatal("not reserved")

@@ -168,7 +168,7 @@ func (c *Conversation) askedBefore(ctx context.Context, records [][]byte) (last 
 		c.shared.Metrics.StoreErrors.Inc()
 		return last, false, c.StoreError(err)
 	case q.Status == approvals.StatusApproved:
-		return last, time.Now().Before(ApprovalEnd(&q)), nil
+		return last, time.Now().Before(q.ApprovalEnd()), nil
 	}
 	return last, q.Status != approvals.StatusCancelled, nil
 }
@@ -279,7 +279,7 @@ func (c *Conversation) parkedUpTo(kept *keptAnswer, settled intercept.Resolution
 		case !c.Hidden.ofConversation(r.ID):
 		case r.Status == approvals.StatusPending && continued.hasParked(r.ID):
 			kept.Waiting = append(kept.Waiting, r.ID)
-		case r.Status == approvals.StatusApproved && time.Now().Before(ApprovalEnd(r)):
+		case r.Status == approvals.StatusApproved && time.Now().Before(r.ApprovalEnd()):
 			kept.Approved = append(kept.Approved, r.ID)
 		}
 	}

@@ -18,6 +18,7 @@ type Conversation struct {
 	Denials Denials
 	Results Results
 	Judged  JudgedResults
+	Unseen  UnseenResults
 	Offered Offered
 
 	shared   *Shared
@@ -37,6 +38,7 @@ type Conversation struct {
 func (c *Conversation) Init(shared *Shared, r *Request) {
 	*c = Conversation{Request: r, shared: shared, recorded: recorded{store: shared.Store}}
 	c.Hidden.conversation, c.Denials.conversation, c.Results.conversation, c.Judged.conversation = c, c, c, c
+	c.Unseen.conversation = c
 }
 
 // read reads the request.

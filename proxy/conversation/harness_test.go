@@ -25,7 +25,7 @@ func newBench() *bench {
 	counter := func() prometheus.Counter { return prometheus.NewCounter(prometheus.CounterOpts{Name: "test"}) }
 	b.Shared = Shared{
 		Store: b.store, Runs: b.runs, AbortRest: time.Minute, Digests: NewDigests(), Log: slog.New(slog.DiscardHandler),
-		Metrics: Metrics{Spliced: counter(), Unplaced: counter(), StoreErrors: counter()},
+		Metrics: Metrics{Spliced: counter(), Unplaced: counter(), Unseen: counter(), StoreErrors: counter()},
 	}
 	return b
 }

@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"context"
 	"encoding/json"
+	"slices"
 
 	"github.com/heldcall/heldcall/approvals"
 	"github.com/heldcall/heldcall/intercept"
@@ -19,6 +20,8 @@ type JudgedResults struct {
 	read         []byte               // the body in which they are
 	replaced     map[int]Replacement  // by the index in sent
 	taint        string
+	denied       []DeniedResult // in the session, once they were needed
+	deniedLoaded bool
 }
 
 // Replacement is what the model reads in place of a result: a text only, or the result with
@@ -191,6 +194,56 @@ func (h *JudgedResults) Review(ctx context.Context, reviewed ReviewedResult) *in
 		h.remember(&reviewed)
 	}
 	return refusal
+}
+
+// DeniedResult is the record of a result that the model does not read. It stays denied in any form under its id.
+type DeniedResult struct {
+	CallID string `json:"call_id"`
+	Made   string `json:"made,omitempty"` // identifies the call, "" where it is not known
+	Key    string `json:"key"`            // of the result in the form that was denied
+	// Essence is what all forms of the result have in common.
+	Essence string `json:"essence"`
+	Text    string `json:"text"` // for the model
+}
+
+// deniedKey is the key of the records of denied results in the session.
+func (id *Identity) deniedKey() string { return id.Key("denied results", id.Session) }
+
+// Denied returns the results that were denied in the session.
+func (h *JudgedResults) Denied(ctx context.Context) ([]DeniedResult, *intercept.Error) {
+	c := h.conversation
+	if h.deniedLoaded || !c.recorded.any() {
+		return h.denied, nil
+	}
+	kept, refusal := c.records(ctx, c.sessionIdentity().deniedKey())
+	for _, text := range kept {
+		var record DeniedResult
+		if err := json.Unmarshal(text, &record); err != nil {
+			c.shared.Log.Error("cannot read the record of a denied result", "session", c.KnownSession(), "error", err)
+			continue
+		}
+		h.denied = append(h.denied, record)
+	}
+	h.deniedLoaded = refusal == nil
+	return h.denied, refusal
+}
+
+// Deny records that a result is denied, once.
+func (h *JudgedResults) Deny(ctx context.Context, r DeniedResult) *intercept.Error {
+	denied, refusal := h.Denied(ctx)
+	if refusal != nil || r.CallID == "" || slices.Contains(denied, r) {
+		return refusal
+	}
+	text, err := json.Marshal(r)
+	if err != nil {
+		return intercept.Refusal(err)
+	}
+	c := h.conversation
+	if refusal := c.put(ctx, c.sessionIdentity().deniedKey(), r.Key, text); refusal != nil {
+		return refusal
+	}
+	h.denied = append(h.denied, r)
+	return nil
 }
 
 // Request reads a request about a result of the session.

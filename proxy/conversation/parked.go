@@ -14,10 +14,6 @@ import (
 	"github.com/heldcall/heldcall/intercept/notice"
 )
 
-// ParkedApprovalTTL is for how long after the decision a parked call that was approved may
-// be made again without asking, once.
-const ParkedApprovalTTL = 24 * time.Hour
-
 // Requests reads requests to people. [gate.Gate] implements it.
 type Requests interface {
 	Request(ctx context.Context, id string) (approvals.Request, error)
@@ -116,19 +112,16 @@ func parkedText(r *approvals.Request) string {
 	case approvals.StatusPending:
 		return notice.WaitsForApproval(r.ToolName, r.ID)
 	case approvals.StatusApproved:
-		return notice.ApprovedLater(r.ToolName, r.ID, string(d.ModifiedArgs), d.Note, ApprovalEnd(r).Format(time.RFC3339))
+		return notice.ApprovedLater(r.ToolName, r.ID, string(d.ModifiedArgs), d.Note, r.ApprovalEnd().Format(time.RFC3339))
 	case approvals.StatusDenied:
+		if d.ReviewerID == approvals.ReviewerPolicy {
+			return notice.DeniedByRule(r.ToolName, d.Note)
+		}
 		return notice.DeniedByPerson(r.ToolName, d.Note)
 	case approvals.StatusExpired:
 		return notice.NobodyAnswered(r.ToolName)
 	}
 	return notice.CancelledLater(r.ToolName)
-}
-
-// ApprovalEnd returns when the approval of a parked call ends.
-func ApprovalEnd(r *approvals.Request) time.Time {
-	d, _ := r.FinalDecision()
-	return d.DecidedAt.UTC().Truncate(time.Second).Add(ParkedApprovalTTL)
 }
 
 // TakeApproval consumes the approval of a parked call, for the first caller on all

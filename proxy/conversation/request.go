@@ -150,5 +150,6 @@ type Shared struct {
 type Metrics struct {
 	Spliced     prometheus.Counter // hidden turns put back into requests
 	Unplaced    prometheus.Counter // hidden turns without a certain place
+	Unseen      prometheus.Counter // conversations that go on without results
 	StoreErrors prometheus.Counter // failed operations on stored turns
 }

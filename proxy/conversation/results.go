@@ -19,6 +19,8 @@ type ReleasedCalls interface {
 	Record(approvals.RequestResult)
 	// Released records that the agent gets the calls of requests, without waiting.
 	Released(requests ...*approvals.Request)
+	// NotReleased records that the agent does not get the calls of those requests that were approved, without waiting.
+	NotReleased(reason string, requests ...string)
 }
 
 // Results are the results of released calls in the agent's request, until the model has
@@ -82,6 +84,13 @@ func (h *Results) Record(answer interface{ Text() string }) {
 func (h *Results) Released(requests ...*approvals.Request) {
 	if released := h.conversation.shared.Released; released != nil {
 		released.Released(requests...)
+	}
+}
+
+// NotReleased records that the agent does not get the calls of those requests that were approved.
+func (h *Results) NotReleased(reason string, requests ...string) {
+	if released := h.conversation.shared.Released; released != nil {
+		released.NotReleased(reason, requests...)
 	}
 }
 

@@ -30,6 +30,7 @@ func (r *released) Awaited(principal approvals.Principal, session, call string) 
 }
 func (r *released) Record(one approvals.RequestResult) { r.recorded = append(r.recorded, one) }
 func (r *released) Released(all ...*approvals.Request) {}
+func (r *released) NotReleased(string, ...string)      {}
 
 // answering is an answer of the model.
 type answering string

@@ -4,6 +4,8 @@ import (
 	"bytes"
 	"slices"
 	"strings"
+
+	"github.com/heldcall/heldcall/proxy/coding"
 )
 
 // asciiCharsets are the character sets in which each byte of ASCII is that character,
@@ -31,8 +33,11 @@ func IsEventStream(contentType []byte) bool {
 	return strings.HasPrefix(strings.ToLower(string(contentType)), "text/event-stream")
 }
 
-// IdentityEncoded reports whether the value of Content-Encoding names no compression. Servers
-// send none, which is no coding, so that proxies do not compress their streams; clients ignore it.
+// IdentityEncoded reports whether the value of Content-Encoding names no compression.
 func IdentityEncoded(encoding []byte) bool {
-	return len(encoding) == 0 || strings.EqualFold(string(encoding), "identity") || strings.EqualFold(string(encoding), "none")
+	if len(encoding) == 0 {
+		return true
+	}
+	codings, err := coding.Parse(encoding)
+	return err == nil && len(codings) == 0
 }

@@ -13,7 +13,6 @@ const MaxAnswers = 16 << 20
 type Answers struct {
 	Head      Head     // of the first answer
 	Exchanges []Answer // with the upstream
-	Passes    []bool   // the results of [intercept.Limits.Pass], in the order of the calls
 
 	reserve func(n int) bool // takes memory
 	size    int              // bytes of all answers
@@ -24,7 +23,8 @@ type Answers struct {
 type Answer struct {
 	Body    Buffer
 	Framed  bool
-	Rulings []intercept.Ruling // nil: its calls are under review
+	Left    int                `json:",omitempty"` // how many of its first calls have left before its end
+	Rulings []intercept.Ruling // on the others; nil: they are under review
 }
 
 // NewAnswers returns no answers yet. Reserve takes the memory of those that are kept, in
@@ -59,17 +59,17 @@ func (a *Answers) Add(p []byte) {
 
 func (a *Answers) last() *Answer { return &a.Exchanges[len(a.Exchanges)-1] }
 
-// AddPass keeps a result of [intercept.Limits.Pass].
-func (a *Answers) AddPass(passes bool) {
-	if a != nil {
-		a.Passes = append(a.Passes, passes)
-	}
-}
-
 // End ends the answer.
 func (a *Answers) End(framed bool) {
 	if a.Complete() {
 		a.last().Framed = framed
+	}
+}
+
+// Leave keeps that the next n calls of the answer have left before its end.
+func (a *Answers) Leave(n int) {
+	if a.Complete() {
+		a.last().Left += n
 	}
 }
 

@@ -25,22 +25,54 @@ type askedResult struct {
 }
 
 // setID sets the key of a result in records. It is the same in each request: agents move cache
-// marks, write a text as a string or as a part, and may repeat the call later only.
+// marks, write a text as a string, as a part or in JSON, and may repeat the call later only.
 func (r *Results) setID(j *judgedResult) {
 	sum := sha256.New()
 	write := func(text string) { _, _ = fmt.Fprintf(sum, "%d:%s", len(text), text) }
-	call, known := r.Conversation.Judged.Call(j.index)
-	write(fmt.Sprint(j.sent.CallID, known, call.FreeText))
-	write(call.Name)
-	write(call.Arguments)
-	texts, _ := j.sent.Texts()
-	for _, text := range texts {
-		write(text)
-	}
-	if !j.sent.TextOnly() && conversation.WriteCanonical(sum, []byte(j.sent.Raw)) != nil {
-		write(j.sent.Raw)
-	}
+	write(j.sent.CallID)
+	write(r.made(j))
+	write(plainForm(j.sent.Raw))
 	j.id = hex.EncodeToString(sum.Sum(nil))
+}
+
+// made identifies the call that had a result, "" if it is not known.
+func (r *Results) made(j *judgedResult) string {
+	call, known := r.Conversation.Judged.Call(j.index)
+	if !known {
+		return ""
+	}
+	arguments := plainForm(call.Arguments)
+	sum := sha256.Sum256(fmt.Appendf(nil, "%d:%s%t%s", len(call.Name), call.Name, call.FreeText, arguments))
+	return hex.EncodeToString(sum[:16])
+}
+
+// recall denies a result that people have denied in another form under the same id. Agents store results and send them
+// in another form later, or only their beginning. Another text under the id is another result: some servers repeat ids.
+func (r *Results) recall(ctx context.Context, j *judgedResult) (denied bool, refusal *intercept.Error) {
+	if j.sent.CallID == "" {
+		return false, nil
+	}
+	earlier, refusal := r.Conversation.Judged.Denied(ctx)
+	for i := range earlier {
+		record := &earlier[i]
+		if record.CallID != j.sent.CallID {
+			continue
+		}
+		r.setID(j)
+		made := r.made(j)
+		same := made == record.Made || made == "" || record.Made == ""
+		if same && record.Key != j.id && alike(record.Essence, essence(j.sent.Raw)) {
+			r.replace(j, &conversation.Replacement{Denied: record.Text})
+			return true, nil
+		}
+	}
+	return false, refusal
+}
+
+// deny records that people have denied a result.
+func (r *Results) deny(ctx context.Context, j *judgedResult, text string) *intercept.Error {
+	r.setID(j)
+	return r.Conversation.Judged.Deny(ctx, conversation.DeniedResult{CallID: j.sent.CallID, Made: r.made(j), Key: j.id, Essence: essence(j.sent.Raw), Text: text})
 }
 
 // decision returns what was decided about a result in an earlier request. ok is false for one
@@ -79,7 +111,8 @@ func (r *Results) ask(ctx context.Context, j *judgedResult) *intercept.Error {
 	call, known := r.Conversation.Judged.Call(j.index)
 	if len(j.text()) > maxAskedResult {
 		reason := "It is too large for a reviewer to read."
-		r.replace(j, &conversation.Replacement{Denied: notice.ResultDeniedByRule(call.Name, reason)})
+		denied := notice.ResultDeniedByRule(call.Name, reason)
+		r.replace(j, &conversation.Replacement{Denied: denied})
 		r.record(j, approvals.Event{Type: approvals.EventResultDenied, Outcome: string(approvals.OutcomeDeniedByRule), Note: reason})
 		return nil
 	}
@@ -102,7 +135,7 @@ func (r *Results) ask(ctx context.Context, j *judgedResult) *intercept.Error {
 
 // follow does what was decided about a result.
 func (r *Results) follow(j *judgedResult, model *conversation.Replacement, call intercept.Call, known bool) {
-	r.replace(j, model)
+	r.replace(j, j.fitting(model))
 	if model == nil || model.Denied == "" {
 		r.taintBy(j, call, known)
 	}
@@ -129,6 +162,11 @@ func (r *Results) decided(ctx context.Context, j *judgedResult, q *approvals.Req
 	} else if j.verdict.Redacted != nil {
 		e.Type, e.Outcome, e.Note = approvals.EventResultRedacted, string(approvals.OutcomeAllowedByPerson), j.verdict.Reason
 		r.record(j, e)
+	}
+	if model != nil && model.Denied != "" {
+		if refusal := r.deny(ctx, j, model.Denied); refusal != nil {
+			return nil, refusal
+		}
 	}
 	if refusal := r.Conversation.Judged.Review(ctx, conversation.ReviewedResult{Key: j.id, Request: q.ID, Decided: true, Model: model}); refusal != nil {
 		return nil, refusal

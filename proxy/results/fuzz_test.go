@@ -35,13 +35,15 @@ func FuzzResults(f *testing.F) {
 	dialects := []struct {
 		intercept.Dialect
 		path string
-	}{{chat.Dialect{}, "/chat/completions"}, {messages.Dialect{}, "/messages"}, {responses.Dialect{}, "/responses"}}
+	}{{chat.Dialect{}, "/chat/completions"}, {messages.Dialect{}, "/messages"}, {responses.Dialect{}, "/responses"}, {messages.Dialect{}, "/messages/count_tokens"}, {responses.Dialect{}, "/responses/input_tokens"}}
 	texts := []string{`"a zq77 b"`, `"deny\u0020me"`, `[{"type":"text","text":"ZQ7"},{"type":"image","data":"zq7"}]`, `[{"type":"output_text","text":"z"},{"type":"text","text":"q7"}]`, `{"a":{"b":["zq7"]}}`, "null", `""`}
 	for _, content := range texts {
 		f.Add(uint8(0), []byte(`{"messages":[{"role":"user","content":"zq7"},{"role":"assistant","tool_calls":[{"id":"c","type":"function","function":{"name":"x","arguments":"{}"}}]},{"role":"tool","tool_call_id":"c","content":`+content+`},{"role":"function","name":"x","content":`+content+`}]}`))
 		f.Add(uint8(1), []byte(`{"messages":[{"role":"assistant","content":[{"type":"tool_use","id":"c","name":"x","input":{}}]},{"role":"user","content":[{"type":"tool_result","tool_use_id":"c","content":`+content+`}]}]}`))
 		f.Add(uint8(2), []byte(`{"input":[{"type":"function_call","call_id":"c","name":"x","arguments":"{}"},{"type":"function_call_output","call_id":"c","output":`+content+`},{"type":"computer_call_output","call_id":"d","output":`+content+`}]}`))
 	}
+	f.Add(uint8(3), []byte(`{"system":"zq7","messages":[{"role":"user","content":"zq7"},{"role":"assistant","content":[{"type":"text","text":"zq7"},{"type":"tool_use","id":"c","name":"x","input":{}}]}]}`))
+	f.Add(uint8(4), []byte(`{"instructions":"zq7","input":"deny me"}`))
 	f.Fuzz(func(t *testing.T, which uint8, body []byte) {
 		d := dialects[int(which)%len(dialects)]
 		sent, ok := judged(t, d.Dialect, d.path, body, rules)

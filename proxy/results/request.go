@@ -40,6 +40,9 @@ func NewRequest(c *conversation.Conversation, kind approvals.Kind, v *policy.Ver
 	if cause := q.Details.Tainted; cause != "" {
 		q.Details.Flags = append(q.Details.Flags, "The run is tainted: it has read "+cause+".")
 	}
+	if said, _ := c.Unseen.Said(); said {
+		q.Details.Flags = append(q.Details.Flags, "The agent did not send results of earlier calls as results, so no rule has judged them.")
+	}
 	return q
 }
 

@@ -29,6 +29,9 @@ import (
 type Rules interface {
 	// JudgesResults reports whether there are rules about results.
 	JudgesResults() bool
+	// DeniesUnseen reports whether a request is refused that continues a conversation without the results of
+	// released calls.
+	DeniesUnseen() bool
 	// JudgeResult returns the verdict on a result, which it remembers by the key.
 	JudgeResult(key policy.ResultKey, result func() judge.Result) *policy.ResultVerdict
 	// Name is the name of the policy that judges results.
@@ -73,15 +76,23 @@ func (r *Results) Judge(ctx context.Context, rules Rules) *intercept.Error {
 		return nil
 	}
 	sent := c.Judged.Read()
+	if refusal := r.reportUnseen(ctx); refusal != nil {
+		return refusal
+	}
 	var j judgedResult
 	result := func() judge.Result {
 		call, known := c.Judged.Call(j.index)
 		texts, ok := j.sent.Texts()
-		return judge.Result{Call: call, Known: known, Texts: texts, Unreadable: !ok}
+		return judge.Result{Call: call, Known: known, Texts: texts, Unreadable: !ok, Message: j.sent.Message}
 	}
 	for i := range sent {
 		j = judgedResult{index: i, sent: &sent[i], key: r.key(i, &sent[i])}
 		j.verdict = rules.JudgeResult(j.key, result)
+		if denied, refusal := r.recall(ctx, &j); refusal != nil {
+			return refusal
+		} else if denied {
+			continue
+		}
 		if j.verdict.Said() == policy.Allow && j.verdict.Taint == "" && j.verdict.Shadowed == "" {
 			continue
 		}
@@ -100,6 +111,9 @@ func (r *Results) key(i int, sent *toolresult.Content) policy.ResultKey {
 		c, known := r.Conversation.Judged.Call(i)
 		call = fmt.Sprintf("%t%q%q%t%q", known, c.Name, c.Arguments, c.FreeText, c.Ambiguous)
 	}
+	if sent.Message {
+		call = "message" // no call: those are JSON, or begin with true or false
+	}
 	text := strconv.AppendInt(r.scratch[:0], int64(len(call)), 10)
 	text = append(append(append(text, ':'), call...), sent.Raw...)
 	r.scratch = text
@@ -112,7 +126,11 @@ func (r *Results) take(ctx context.Context, j *judgedResult) *intercept.Error {
 	call, known := c.Judged.Call(j.index)
 	switch v.Action {
 	case policy.Deny:
-		r.replace(j, &conversation.Replacement{Denied: notice.ResultDeniedByRule(call.Name, v.Reason)})
+		denied := notice.ResultDeniedByRule(call.Name, v.Reason)
+		if j.sent.Message {
+			denied = notice.MessageDenied(v.Reason)
+		}
+		r.replace(j, &conversation.Replacement{Denied: denied})
 		r.record(j, approvals.Event{Type: approvals.EventResultDenied, Outcome: string(approvals.OutcomeDeniedByRule), Note: v.Reason})
 		return nil // the model does not read it, so it does not taint the run
 	case policy.Ask:
@@ -220,6 +238,17 @@ func (j *judgedResult) edited(text string) *conversation.Replacement {
 	texts = slices.Repeat([]string{"[see the first text]"}, len(texts))
 	texts[0] = text
 	return &conversation.Replacement{Texts: texts}
+}
+
+// fitting is what the model reads in place of a result whose other form was edited: the texts of that may be more.
+func (j *judgedResult) fitting(model *conversation.Replacement) *conversation.Replacement {
+	if model == nil || model.Denied != "" {
+		return model
+	}
+	if texts, _ := j.sent.Texts(); len(texts) == len(model.Texts) {
+		return model
+	}
+	return j.edited(model.Texts[0])
 }
 
 // newRequest is the request to people whether the model may read a result.

@@ -124,14 +124,3 @@ func (s *Spans) decision(ctx context.Context, d Decision, began time.Time, faile
 func (d *Decision) attributes() []attribute.KeyValue {
 	return []attribute.KeyValue{attrOutcome.String(string(d.Outcome)), attrVerdict.String(string(d.Verdict)), attrRule.String(d.Rule)}
 }
-
-// Passed makes the span of a call whose tool is allowed by name, as it begins to pass.
-// Its arguments are not known yet.
-func (s *Spans) Passed(d Decision) {
-	if s == nil {
-		return
-	}
-	_, span := s.options.Tracer.Start(s.ctx, s.name("decide", d.Call), trace.WithAttributes(
-		append(d.attributes(), s.short(semconv.GenAIToolNameKey, d.Call.Name))...))
-	span.End()
-}

@@ -31,7 +31,6 @@ func TestTracingThatIsOffAllocatesNothing(t *testing.T) {
 		s.Answered(requests)
 		s.Abandoned(LeftPending, "")
 		s.Decided(decisions, began, nil)
-		s.Passed(decisions[0])
 		s.Failed(refusal)
 		s.End(http.StatusOK, "passed")
 	})

@@ -7,7 +7,6 @@ import (
 
 	"github.com/heldcall/heldcall/approvals"
 	"github.com/heldcall/heldcall/approvals/policy"
-	"github.com/heldcall/heldcall/intercept"
 )
 
 // A delivered turn is kept for a short time: a client that did not get the answer although it was
@@ -15,8 +14,8 @@ import (
 
 // releasesAgain reports whether the calls that the agent has got may be released now too. Rules,
 // grants and the run may have changed.
-func (r *review) releasesAgain() bool {
-	return r.conversation.RunState() != approvals.RunAborted && !slices.ContainsFunc(r.calls, r.refusesAgain)
+func (r *review) releasesAgain(calls []*judgedCall) bool {
+	return len(calls) == 0 || (r.conversation.RunState() != approvals.RunAborted && !slices.ContainsFunc(calls, r.refusesAgain))
 }
 
 func (r *review) refusesAgain(j *judgedCall) bool {
@@ -33,8 +32,8 @@ func (r *review) refusesAgain(j *judgedCall) bool {
 	return false // it was denied
 }
 
-// recordAgain records that the agent gets calls again. Passed are those that were allowed by name.
-func (r *review) recordAgain(ctx context.Context, passed []intercept.Call) error {
+// recordAgain records that the agent gets some of the calls again.
+func (r *review) recordAgain(ctx context.Context, some func(*judgedCall) bool) error {
 	var events []approvals.Event
 	now := time.Now().UTC()
 	add := func(j *judgedCall) {
@@ -43,12 +42,9 @@ func (r *review) recordAgain(ctx context.Context, passed []intercept.Call) error
 		events = append(events, e)
 	}
 	for _, j := range r.calls {
-		if j.released() {
+		if j.released() && some(j) {
 			add(j)
 		}
-	}
-	for _, c := range passed {
-		add(&judgedCall{call: c, outcome: approvals.OutcomeAllowedByRule})
 	}
 	if len(events) == 0 {
 		return nil

@@ -22,6 +22,7 @@ type judgedCall struct {
 	outcome  approvals.Outcome
 	policy   string             // that judged it: see [approvals.Details]
 	again    bool               // a person has denied an equal call before
+	left     bool               // it has left before the end of the answer
 	charge   policy.Charge      // against the limits of rules
 	secrets  []string           // whose values the agent gets with it
 	request  *approvals.Request // in its final state, nil if people were not asked
@@ -58,11 +59,14 @@ func (j *judgedCall) rewrite() {
 	j.ruling = intercept.Ruling{Action: intercept.Edit, Arguments: j.verdict.Arguments, ModelMessage: notice.ArgumentsRewritten(j.call.Name, why)}
 }
 
-// release releases a call that people have approved unchanged.
+// release releases a call whose request was approved unchanged.
 func (j *judgedCall) release(d approvals.Decision) {
 	outcome := approvals.OutcomeAllowedByPerson
-	if d.ReviewerID == approvals.ReviewerTimeout {
+	switch d.ReviewerID {
+	case approvals.ReviewerTimeout:
 		outcome = approvals.OutcomeAllowedByTimeout
+	case approvals.ReviewerPolicy:
+		outcome = approvals.OutcomeAllowedByRule
 	}
 	j.rule(intercept.Release, outcome, "")
 	j.rewrite()

@@ -61,6 +61,7 @@ type Engine struct {
 	metrics       *metrics
 	Conversations conversation.Shared // not changed while turns run
 	opening       chan struct{}       // a place for each hold that is being recorded
+	comparing     chan struct{}       // a place for each snapshot that is read to be compared
 	Offers        hosted.Offers
 
 	draining context.Context // ends when holds have to end
@@ -70,11 +71,11 @@ type Engine struct {
 // NewEngine makes an engine. Gate, Store, Judge and Log must be set. Without a registerer
 // metrics are not exported.
 func NewEngine(o Options, registerer prometheus.Registerer) *Engine {
-	e := &Engine{Options: o, metrics: newMetrics(registerer, o.Dialects), opening: make(chan struct{}, maxOpening)}
+	e := &Engine{Options: o, metrics: newMetrics(registerer, o.Dialects), opening: make(chan struct{}, maxOpening), comparing: make(chan struct{}, maxComparing)}
 	e.Conversations = conversation.Shared{
 		Store: o.Store, Runs: o.Gate, Requests: o.Gate, AbortRest: o.Limits.AbortRest, KeepRecords: o.Keeper != nil, Log: o.Log, Reviewed: conversation.NewReviewedResults(), Digests: conversation.NewDigests(),
 		Questions: func(client string) conversation.Questions { return o.Judge(client) },
-		Metrics:   conversation.Metrics{Spliced: e.metrics.spliced, Unplaced: e.metrics.unplaced, StoreErrors: e.metrics.storeErrors.WithLabelValues("turns")},
+		Metrics:   conversation.Metrics{Spliced: e.metrics.spliced, Unplaced: e.metrics.unplaced, Unseen: e.metrics.unseen, StoreErrors: e.metrics.storeErrors.WithLabelValues("turns")},
 	}
 	e.draining, e.drain = context.WithCancel(context.Background())
 	return e

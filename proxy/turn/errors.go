@@ -27,3 +27,11 @@ func Explain(err error) *intercept.Error {
 func errRestarting() *intercept.Error {
 	return &intercept.Error{Code: intercept.CodeShuttingDown, Reason: "heldcall is restarting; retry the request"}
 }
+
+func errHasKey() *intercept.Error {
+	return intercept.NotUnderstood("a call contains the upstream's key")
+}
+
+func errNotCounted(err error) *intercept.Error {
+	return &intercept.Error{Code: intercept.CodeStoreUnavailable, Reason: "the limits of the policy cannot be counted; try again", Err: err}
+}

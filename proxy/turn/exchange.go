@@ -72,7 +72,7 @@ func (t *Turn) answered(r exchange.Reply) State {
 	case status == http.StatusPartialContent:
 		return t.output.fail(intercept.NotUnderstood("upstream sent 206 Partial Content"))
 	case !exchange.IdentityEncoded(r.Response.ContentEncoding()):
-		return t.output.fail(intercept.NotUnderstood("it is compressed, although identity was asked for"))
+		return t.output.fail(intercept.NotUnderstood("it is compressed in a way that is not known (%.64q), although identity was asked for", r.Response.ContentEncoding()))
 	case !exchange.ASCIICompatible(r.Response.ContentType()):
 		return t.output.fail(intercept.NotUnderstood("its character set is not UTF-8"))
 	}
@@ -119,7 +119,7 @@ func (t *Turn) upstreamError(status int) State {
 	body, err := r.ReadAll(t.engine.Limits.MaxBody)
 	switch {
 	case err != nil:
-		return t.output.fail(&intercept.Error{Code: intercept.CodeUpstreamCut, Reason: "the upstream's error was cut off or is too large", Err: err})
+		return t.output.fail(intercept.AsError(err, intercept.CodeUpstreamCut, "the upstream's error was cut off or is too large"))
 	case !t.exchange.Readable(body) || !t.request.Dialect.SafeError(body):
 		return t.output.fail(intercept.NotUnderstood("it is an error (status %d) that could hold a call", status))
 	case t.exchange.Quotes(body, t.request.Envelope.Body):
@@ -172,7 +172,11 @@ func (t *Turn) read() State {
 		return t.endOfBody(err)
 	}
 	x.Kept.Add(p)
-	if failed, state := t.output.pass(t.output.answer.Write(p)); failed {
+	out, refused := t.output.answer.Write(p)
+	if refused == nil {
+		refused = t.output.keep(len(p) - len(out))
+	}
+	if failed, state := t.output.pass(out, refused); failed {
 		return state
 	}
 	if t.output.answer.Streamed() && !t.output.agent.Started() {
@@ -180,6 +184,9 @@ func (t *Turn) read() State {
 	}
 	if t.output.answer.Complete() && t.output.answer.Holding() {
 		x.Drain()
+	}
+	if t.output.answer.Ripe() {
+		return Releasing
 	}
 	return Reading
 }
@@ -191,7 +198,7 @@ func (t *Turn) endOfBody(err error) State {
 		if t.ctx.Err() != nil {
 			return t.output.gone()
 		}
-		return t.output.fail(&intercept.Error{Code: intercept.CodeUpstreamCut, Reason: "the upstream's answer was cut off before its end; what was held of it is void", Err: err})
+		return t.output.fail(intercept.AsError(err, intercept.CodeUpstreamCut, "the upstream's answer was cut off before its end; what was held of it is void"))
 	}
 	framed := body.Framed() || complete
 	t.exchange.Kept.End(framed)

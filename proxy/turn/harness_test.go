@@ -45,6 +45,7 @@ func (r *recorder) SetStatusMessage([]byte) {}
 func (r *recorder) AddBytesKV(k, v []byte)  { r.header.Add(string(k), string(v)) }
 func (r *recorder) Head() packed.HeadWriter { return r }
 func (r *recorder) ResetHead()              { r.header, r.status = http.Header{}, http.StatusOK }
+func (r *recorder) Discard()                { r.ResetHead(); r.started, r.body = false, nil }
 func (r *recorder) Started() bool           { return r.started }
 func (r *recorder) Start()                  { r.started = true }
 func (r *recorder) Writable() bool          { return r.writable }
@@ -52,6 +53,7 @@ func (r *recorder) Finish(body []byte)      { r.body = append(r.body, body...) }
 func (r *recorder) Refuse(s int, b []byte)  { r.status, r.body = s, b }
 func (r *recorder) OnSent(done func(error)) { done(nil) }
 func (r *recorder) Reserve(n int) bool      { r.memory -= n; return r.memory >= 0 }
+func (r *recorder) Return(n int)            { r.memory += n }
 func (r *recorder) Write(p []byte) error {
 	r.started = true
 	if r.gone {

@@ -28,6 +28,11 @@ func (r *review) open(ctx context.Context) error {
 		return err
 	}
 	r.hold, r.parking = hold, parkedAt(r.asked, &r.engine.Limits, r.conversation.Request, time.Now())
+	for _, q := range hold.Requests() {
+		if q.TurnID == r.conversation.Request.Turn { // else the call was parked: its approval stays valid
+			r.unsettled = append(r.unsettled, q.ID)
+		}
+	}
 	if err := r.checkRequests(hold.Requests()); err != nil {
 		return err
 	}
@@ -128,6 +133,10 @@ func (r *review) decideCall(j *judgedCall, rules Judge) {
 	case approvals.StatusApproved:
 		r.approved(j, d, rules)
 	case approvals.StatusDenied:
+		if d.ReviewerID == approvals.ReviewerPolicy {
+			j.deny(approvals.OutcomeDeniedByRule, "", notice.DeniedByRule(j.call.Name, d.Note))
+			return
+		}
 		j.deny(approvals.OutcomeDeniedByPerson, d.Note, notice.DeniedByPerson(j.call.Name, d.Note))
 		if d.Action == approvals.ActionAbortRun {
 			j.rule(intercept.Abort, approvals.OutcomeAborted, notice.RunAborted(d.Note))
@@ -165,7 +174,7 @@ func (t *Turn) judge() State {
 		return Settling
 	}
 	if slices.ContainsFunc(calls, t.exchange.HasKey) {
-		return t.output.fail(intercept.NotUnderstood("a call contains the upstream's key"))
+		return t.output.fail(errHasKey())
 	}
 	t.enterRun(true)
 	return onOwnStack(func() State {
@@ -195,7 +204,8 @@ func (t *Turn) openingPlace() (ctx context.Context, done func(), err error) {
 // ask waits until it may record the requests, and asks people: a burst of holds is
 // recorded by a few turns at a time, which bounds the memory that it needs.
 func (t *Turn) ask() State {
-	if refusal := reserve(t.review.requests, t.output.agent.Reserve); refusal != nil {
+	recording, refusal := reserve(t.review.requests, t.output.agent.Reserve)
+	if refusal != nil {
 		return t.output.fail(refusal)
 	}
 	t.exchange.Kept.Pack() // it may wait for its place
@@ -206,6 +216,8 @@ func (t *Turn) ask() State {
 	case t.review.hold != nil:
 		t.stored.opened(t.review.hold.Requests())
 		t.output.answer.Shrink()
+		t.output.agent.Return(recording - recording/bytesRecording*bytesWaiting)
+		t.output.returnKept()
 		t.output.record(outcomeHeld)
 		return Waiting
 	case t.engine.stops():
@@ -262,6 +274,7 @@ func (t *Turn) decide() State {
 	if err := t.review.decide(); err != nil {
 		state := t.output.fail(t.conversation.StoreError(err))
 		if errors.Is(err, errCancelled) {
+			t.review.otherCancelled = true
 			t.stored.again = false // the agent's next request is a turn of its own
 		}
 		return state

@@ -20,8 +20,6 @@ type Judge interface {
 	Judge(ctx context.Context, from judge.Origin, c intercept.Call, denied map[string]string) (judge.Case, error)
 	// Verdict judges a call and counts it for no limit.
 	Verdict(from judge.Origin, c intercept.Call) policy.Verdict
-	// AllowsByName returns the verdict on all calls of a tool, if it allows them.
-	AllowsByName(from judge.Origin, c intercept.Call) (policy.Verdict, bool)
 	// AsksPeople reports whether the calls of an agent's own tool are questions to people.
 	AsksPeople(tool string) bool
 	conversation.Questions

@@ -20,6 +20,7 @@ type metrics struct {
 	continuations prometheus.Counter
 	spliced       prometheus.Counter
 	unplaced      prometheus.Counter
+	unseen        prometheus.Counter
 	firstByte     *prometheus.HistogramVec
 	overhead      prometheus.Observer
 	release       prometheus.Observer
@@ -44,6 +45,7 @@ func newMetrics(reg prometheus.Registerer, dialects []intercept.Dialect) *metric
 		continuations: counter("continuations_total", "Upstream requests that heldcall made to report a denial to the model.").WithLabelValues(),
 		spliced:       counter("spliced_turns_total", "Hidden turns put back into agents' requests.").WithLabelValues(),
 		unplaced:      counter("unplaced_turns_total", "Hidden turns without a certain place in the agent's history, counted in each request.").WithLabelValues(),
+		unseen:        counter("results_unseen_total", "Conversations that went on without the results of released calls, so that no rule could judge them.").WithLabelValues(),
 		firstByte:     histogram("upstream_first_byte_seconds", "Time from the request to upstream to the head of its answer.", 0.005, 2, "dialect"),
 		overhead:      histogram("overhead_seconds", "Time that heldcall's own work added: before the upstream request, and from the last ruling to the release.", 0.00001, 2.5).WithLabelValues(),
 		release:       histogram("decision_to_release_seconds", "Time from a turn's last decision to its release.", 0.0005, 2).WithLabelValues(),

@@ -37,16 +37,17 @@ type output struct {
 	agent     Agent
 	answer    *intercept.Answer
 	heartbeat time.Time // when it is due; zero before the first wait
-	rendered  bool      // the next bytes are rendered: an event would change the numbers of theirs
+	kept      kept
+	rendered  bool // the next bytes are rendered: an event would change the numbers of theirs
 	outcome   string
 	broken    error // the connection must end without a proper end of the answer
 }
 
-// begin begins the answer. pass is [intercept.Limits.Pass].
-func (o *output) begin(pass func(intercept.Call) bool) {
+// begin begins the answer.
+func (o *output) begin() {
 	limits := &o.engine.Limits
 	o.answer = intercept.NewAnswer(o.conversation.Parsed, intercept.Limits{
-		Pass: pass, MaxBytes: limits.MaxBody, MaxContinuations: limits.MaxContinuations, TurnID: o.conversation.Request.Turn,
+		MaxBytes: limits.MaxBody, MaxCalls: maxRequestBytes, MaxContinuations: limits.MaxContinuations, TurnID: o.conversation.Request.Turn,
 		Offered: o.conversation.Offered.InAnswer, Offers: o.conversation.Offered.Adds(),
 		Quotes: func() func(failure []byte) bool {
 			return o.exchange.QuotationCheck(o.conversation.Request.Envelope.Body)

@@ -79,7 +79,7 @@ func (j *judgedCall) rejoin(ctx context.Context, hidden *conversation.HiddenTurn
 		switch {
 		case parked.Status == approvals.StatusPending:
 			return &parked, nil
-		case parked.Status != approvals.StatusApproved || time.Now().After(conversation.ApprovalEnd(&parked)):
+		case parked.Status != approvals.StatusApproved || time.Now().After(parked.ApprovalEnd()):
 			continue
 		}
 		taken, refusal := hidden.TakeApproval(ctx, parked.ID)

@@ -35,6 +35,9 @@ type Agent interface {
 	// Write starts the answer and sends bytes of its body. It keeps p, which must stay
 	// valid, until the answer is writable. After an error nothing reaches the agent.
 	Write(p []byte) error
+	// Discard takes back the head and all that was written to an answer that was never writable: another
+	// answer begins.
+	Discard()
 	// Finish sends the whole body of an answer that has not started.
 	Finish(body []byte)
 	// Refuse sends an error with its status in place of an answer that has not started.
@@ -45,6 +48,8 @@ type Agent interface {
 	// Reserve reserves n more bytes of memory for the request, and reports false if that
 	// is more than there is.
 	Reserve(n int) bool
+	// Return returns n bytes of what was reserved.
+	Return(n int)
 }
 
 // Upstream is the model API, for the requests of one agent.

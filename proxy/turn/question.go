@@ -28,6 +28,7 @@ func (r *review) newRequest(j *judgedCall, answer *intercept.Answer) approvals.R
 	q.Details.Flags = slices.Concat(j.call.Flags, q.Details.Flags)
 	q.Details.Commands, q.Details.Policy = j.verdict.Commands, j.policy
 	q.Details.FreeText, q.Details.Fixed, q.Details.Doubts = j.call.FreeText, j.call.ReadOnly, j.doubts()
+	q.Details.Subagent = j.call.Subagent
 	if tool, ok := c.Parsed.Tool(j.call.Name); ok {
 		q.Description = strings.Clone(tool.Description) // pins no list of tools
 		q.Tool = approvals.Tool{Description: q.Description, Parameters: tool.Parameters}

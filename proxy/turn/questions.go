@@ -39,16 +39,25 @@ func (r *review) questionTool(c intercept.Call) string {
 	return ""
 }
 
-// refuseMisplaced rules on a call that nobody can run: one of a tool of heldcall that is in a call of another tool, or
-// that is not offered. People are not asked about it.
-func (r *review) refuseMisplaced(c intercept.Call, verdict policy.Verdict) bool {
-	var text string
-	if tool := r.conversation.Offered.In(c, r.conversation.Offer()); tool != "" {
-		text = questions.Misplaced(tool, c.Name)
-	} else if tool := r.conversation.Offered.Misses(c, r.conversation.Offer()); tool != "" {
-		text = questions.Unavailable(tool)
+// misplaced is the text for the model about a call that nobody can run: one of a tool of heldcall that is in a call of another
+// tool, or that is not offered. It is "" for other calls.
+func (r *review) misplaced(c intercept.Call, verdict policy.Verdict) (text string) {
+	if verdict.Action == policy.Deny || verdict.Shadowed != "" {
+		return ""
 	}
-	if text == "" || verdict.Action == policy.Deny || verdict.Shadowed != "" {
+	if tool := r.conversation.Offered.In(c, r.conversation.Offer()); tool != "" {
+		return questions.Misplaced(tool, c.Name)
+	}
+	if tool := r.conversation.Offered.Misses(c, r.conversation.Offer()); tool != "" {
+		return questions.Unavailable(tool)
+	}
+	return ""
+}
+
+// refuseMisplaced rules on a call that nobody can run. People are not asked about it.
+func (r *review) refuseMisplaced(c intercept.Call, verdict policy.Verdict) bool {
+	text := r.misplaced(c, verdict)
+	if text == "" {
 		return false
 	}
 	j := &judgedCall{call: c, policy: r.rules().Name(), verdict: policy.QuestionVerdict()}

@@ -2,7 +2,6 @@ package turn
 
 import (
 	"context"
-	"encoding/json"
 	"fmt"
 	"strings"
 	"time"
@@ -14,34 +13,21 @@ import (
 )
 
 // record makes durable, before anything leaves, the hidden turns, the denials, then the
-// events of each call. Passed are the calls that were allowed by name; n is the number of
-// this answer in the turn. What a turn has recorded that s was made of is not recorded
+// events of each call. n is the number of this answer in the turn. What a turn has recorded that s was made of is not recorded
 // again.
-func (r *review) record(ctx context.Context, settled intercept.Resolution, passed []intercept.Call, n int, s *stored) error {
-	called := len(r.calls) > 0 || len(passed) > 0
-	if !called || r.rules().JudgesResults() {
-		r.conversation.Hidden.Released(append(r.gotten(), passed...))
-	}
-	if err := r.conversation.Hidden.Remember(ctx, settled, called); err != nil {
-		return err
-	}
-	if err := r.conversation.Denials.Record(ctx, n); err != nil {
+func (r *review) record(ctx context.Context, settled intercept.Resolution, n int, s *stored) error {
+	if err := r.remember(ctx, settled, n); err != nil {
 		return err
 	}
 	if s.delivered {
-		return r.recordAgain(ctx, passed)
+		return r.recordAgain(ctx, func(j *judgedCall) bool { return !j.left })
 	}
-	events := make([]approvals.Event, 0, 2*len(r.calls)+len(passed)) // most calls have two
+	events := make([]approvals.Event, 0, 2*len(r.calls)) // most calls have two
 	for _, j := range r.calls {
-		if j.outcome == approvals.OutcomeParked && s.attachment != nil {
-			continue // the keeper records it
+		if j.left || (j.outcome == approvals.OutcomeParked && s.attachment != nil) {
+			continue // it is recorded, or the keeper records it
 		}
 		events = j.appendEvents(events, r.conversation, settled.Next != nil)
-	}
-	for _, c := range passed {
-		e := (&judgedCall{call: c, outcome: approvals.OutcomeAllowedByRule}).event(r.conversation, approvals.EventCallReleased)
-		e.Before, e.Note = json.RawMessage(r.conversation.Redact(string(judge.ArgumentsValue(c)))), "passed as it streamed" // in pieces
-		events = append(events, e)
 	}
 	if len(events) == 0 {
 		return nil
@@ -55,6 +41,23 @@ func (r *review) record(ctx context.Context, settled intercept.Resolution, passe
 		}
 	}
 	return r.engine.Gate.Record(ctx, events...)
+}
+
+// remember makes durable what the next requests of the conversation need.
+func (r *review) remember(ctx context.Context, settled intercept.Resolution, n int) error {
+	called := len(r.calls) > 0
+	if !called || r.rules().JudgesResults() {
+		r.conversation.Hidden.Released(r.gotten())
+	}
+	if settled.Next == nil && r.rules().JudgesResults() {
+		if err := r.conversation.Unseen.Released(ctx); err != nil {
+			return err
+		}
+	}
+	if err := r.conversation.Hidden.Remember(ctx, settled, called); err != nil {
+		return err
+	}
+	return r.conversation.Denials.Record(ctx, n)
 }
 
 // appendEvents appends the entries of one call in the audit log. continued reports that the
@@ -100,7 +103,7 @@ func (j *judgedCall) appendEvents(events []approvals.Event, c *conversation.Conv
 func (j *judgedCall) event(c *conversation.Conversation, t approvals.EventType) approvals.Event {
 	e := c.NewEvent(t)
 	e.ToolCallID, e.ToolName, e.Rule, e.Outcome = j.call.ID, j.call.Name, j.verdict.Rule, string(j.outcome)
-	e.FreeText, e.Doubts = j.call.FreeText, j.doubts()
+	e.FreeText, e.Doubts, e.Subagent = j.call.FreeText, j.doubts(), j.call.Subagent
 	if j.request != nil {
 		e.RequestID = j.request.ID
 	}

@@ -167,7 +167,13 @@ func (p *repetition) choose(ctx context.Context, like conversation.Likeness, can
 			Names   string
 			Request struct{ Peer, IdempotencyKey string }
 		}
-		switch err := p.load(ctx, candidate.ID, &snapshot); {
+		done, err := p.engine.comparingPlace(ctx)
+		if err != nil {
+			return -1, err
+		}
+		err = p.load(ctx, candidate.ID, &snapshot)
+		done()
+		switch {
 		case errors.Is(err, approvals.ErrUnknownTurn):
 			held.Ended = true
 		case err != nil:
@@ -195,21 +201,42 @@ func (p *repetition) load(ctx context.Context, id string, to any) error {
 // without them.
 func (p *repetition) endLeft(ctx context.Context, session []Candidate) {
 	for _, candidate := range session {
-		if candidate.Ended || candidate.State != approvals.AgentDetached {
-			continue
-		}
-		var s Snapshot
-		if p.load(ctx, candidate.ID, &s) != nil || s.Dialect != p.request.Dialect.Name() || s.unpackRequest(p.request.Dialect, p.engine.Limits.MaxBody) != nil {
-			continue
-		}
-		var left conversation.Conversation
-		left.Init(&p.engine.Conversations, &s.Request)
-		if left.Restore(s.Conversation) != nil || !p.conversation.ContinuesPast(&left) {
+		if candidate.Ended || candidate.State != approvals.AgentDetached || !p.leaves(ctx, candidate.ID) {
 			continue
 		}
 		if err := p.engine.Keeper.Cancel(ctx, candidate.ID, approvals.CancelAgentGone); err != nil {
 			p.engine.Log.Error("failed to end a held turn that its conversation has left", "turn", candidate.ID, "error", err)
 		}
+	}
+}
+
+// leaves reports whether the conversation continues without a stored turn.
+func (p *repetition) leaves(ctx context.Context, id string) bool {
+	done, err := p.engine.comparingPlace(ctx)
+	if err != nil {
+		return false
+	}
+	defer done()
+	var s Snapshot
+	if p.load(ctx, id, &s) != nil || s.Dialect != p.request.Dialect.Name() || s.unpackRequest(p.request.Dialect, p.engine.Limits.MaxBody) != nil {
+		return false
+	}
+	var left conversation.Conversation
+	left.Init(&p.engine.Conversations, &s.Request)
+	return left.Restore(s.Conversation) == nil && p.conversation.ContinuesPast(&left)
+}
+
+// maxComparing bounds the snapshots that all requests read at a time only to compare them: one may have a request of
+// proxy.max_body, and many requests of a session may look at it at once.
+const maxComparing = 2
+
+// comparingPlace waits until a snapshot may be read to be compared. Done ends that.
+func (e *Engine) comparingPlace(ctx context.Context) (done func(), err error) {
+	select {
+	case e.comparing <- struct{}{}:
+		return func() { <-e.comparing }, nil
+	case <-ctx.Done():
+		return nil, context.Cause(ctx)
 	}
 }
 
@@ -222,6 +249,7 @@ func (p *repetition) restore(ctx context.Context, like conversation.Likeness, c 
 	}
 	held, err := p.decode(ctx, c.ID, like, c.text)
 	if err != nil {
+		p.turn.output.agent.Discard()
 		p.engine.Log.Error("a held turn cannot be continued and ends", "turn", c.ID, "error", err)
 		p.turn.stored.detach(c.attachment)
 		if err := p.engine.Keeper.Cancel(ctx, c.ID, approvals.CancelFault); err != nil {
@@ -229,9 +257,18 @@ func (p *repetition) restore(ctx context.Context, like conversation.Likeness, c 
 		}
 		return nil, nil
 	}
-	if c.Delivered && !held.review.releasesAgain() {
-		held.stored.report("forget a delivered turn", c.attachment.End)
-		return nil, nil
+	again := held.review.early()
+	if c.Delivered {
+		again = held.review.calls
+	}
+	if !held.review.releasesAgain(again) {
+		p.turn.output.agent.Discard()
+		return nil, p.forget(ctx, c)
+	}
+	if err := held.review.recordAgain(ctx, (*judgedCall).hasLeft); err != nil {
+		p.turn.output.agent.Discard()
+		p.turn.stored.detach(c.attachment)
+		return nil, p.failed(err)
 	}
 	if refusal := p.conversation.Rename(ctx, held.conversation.Identity().Session); refusal != nil {
 		p.turn.stored.detach(c.attachment)
@@ -245,6 +282,19 @@ func (p *repetition) restore(ctx context.Context, like conversation.Likeness, c 
 		p.turn.spans.Identified(who.Session, who.Run, who.Principal)
 	}
 	return held, nil
+}
+
+// forget ends a turn whose calls may not be released again.
+func (p *repetition) forget(ctx context.Context, c *claim) *intercept.Error {
+	if c.Delivered {
+		p.turn.stored.report("forget a delivered turn", c.attachment.End)
+		return nil
+	}
+	p.turn.stored.detach(c.attachment)
+	if err := p.engine.Keeper.Cancel(ctx, c.ID, approvals.CancelAgentGone); err != nil {
+		return p.failed(err)
+	}
+	return nil
 }
 
 // decode makes a turn of a snapshot.

@@ -186,8 +186,8 @@ func TestRejoinRefusesAlteredSnapshots(t *testing.T) {
 			if !kept.ended || kept.reason != approvals.CancelFault {
 				t.Errorf("the altered turn has ended: %t, %s", kept.ended, kept.reason)
 			}
-			if _, err := turn.Run(); err != nil || strings.Contains(string(a.body), "bash") {
-				t.Errorf("%v: %s", err, a.body)
+			if _, err := turn.Run(); err != nil || strings.Contains(string(a.body), "bash") || strings.Count(string(a.body), `"role":"assistant"`) != 1 || len(a.header["Content-Type"]) != 1 {
+				t.Errorf("%v: %v, %s", err, a.header, a.body)
 			}
 		})
 	}

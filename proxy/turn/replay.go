@@ -4,7 +4,6 @@ import (
 	"bytes"
 	"errors"
 
-	"github.com/heldcall/heldcall/intercept"
 	"github.com/heldcall/heldcall/proxy/packed"
 )
 
@@ -15,14 +14,7 @@ func (t *Turn) replay(k *packed.Answers) error {
 		return errors.New("it has no answer")
 	}
 	k.Head.CopyTo(t.output.agent.Head())
-	asked := 0
-	t.output.begin(func(c intercept.Call) bool {
-		if asked < len(k.Passes) {
-			asked++
-			return k.Passes[asked-1]
-		}
-		return t.passByName(c)
-	})
+	t.output.begin()
 	for i := range k.Exchanges {
 		if err := t.output.replay(&k.Exchanges[i]); err != nil {
 			return err
@@ -45,6 +37,10 @@ func (o *output) replay(kept *packed.Answer) error {
 		return err
 	}
 	o.emit(bytes.Clone(out))
+	if out, err = o.answer.ReleaseFirst(kept.Left); err != nil {
+		return err
+	}
+	o.emit(o.exchange.Upstream.Redact(out))
 	if out, err = o.answer.End(kept.Framed); err != nil {
 		return err
 	}

@@ -22,7 +22,7 @@ func TestReserve(t *testing.T) {
 		"larger than ever": {size: maxRequestBytes + 1, memory: 1 << 30, want: intercept.CodeAnswerNotUnderstood},
 	} {
 		requests := []approvals.Request{{Arguments: json.RawMessage(strings.Repeat(" ", tt.size))}}
-		refusal := reserve(requests, func(n int) bool { return n <= tt.memory })
+		_, refusal := reserve(requests, func(n int) bool { return n <= tt.memory })
 		if (refusal == nil) != (tt.want == "") || (refusal != nil && refusal.Code != tt.want) {
 			t.Errorf("%s: %v", name, refusal)
 		}

@@ -84,6 +84,11 @@ func (r *review) leftTurn(ctx context.Context, upstream string, candidates []Can
 // callsOf returns the calls that this turn and another one have in common, if the other was that of
 // an agent in the same place.
 func (r *review) callsOf(ctx context.Context, upstream, id string) (same []sameCall, err error) {
+	done, err := r.engine.comparingPlace(ctx)
+	if err != nil {
+		return nil, err
+	}
+	defer done()
 	text, err := r.engine.Keeper.Load(ctx, id)
 	if errors.Is(err, approvals.ErrUnknownTurn) {
 		return nil, nil

@@ -30,36 +30,18 @@ type review struct {
 	parking  parking.Deadline    // of the hold
 	decided  time.Time           // when the last of them answered, zero for none
 	outcome  approvals.Outcome   // of the turn's last call that has ended, "" for none
+
+	unsettled      []string // ids of the turn's own requests whose approvals have had no effect yet
+	otherCancelled bool     // the turn failed because one of its requests was cancelled
 }
 
 // rules are those that judge the calls of the agent.
 func (r *review) rules() Judge { return r.engine.Judge(r.conversation.Request.Client) }
 
-// passByName decides whether the fragments of a call may pass unbuffered: its tool is
-// allowed by name, the run is not paused, and the release is in the audit log.
-func (r *review) passByName(ctx context.Context, c intercept.Call) bool {
-	verdict, ok := r.rules().AllowsByName(originOf(r.conversation), c)
-	if !ok || r.questionTool(c) != "" || r.conversation.RunState() != approvals.RunRunning {
-		return false
-	}
-	j := &judgedCall{call: c, verdict: verdict, outcome: approvals.OutcomeAllowedByRule}
-	e := j.event(r.conversation, approvals.EventCallAllowed)
-	e.Note = "allowed by name; the arguments pass as they stream"
-	if err := r.engine.Record(ctx, e); err != nil {
-		return false
-	}
-	r.engine.metrics.verdict(verdict.Action)
-	r.engine.metrics.outcome(approvals.OutcomeAllowedByRule)
-	r.outcome = approvals.OutcomeAllowedByRule
-	if r.spans != nil {
-		r.spans.Passed(j.traced(-1))
-	}
-	return true
-}
-
-// begin begins the review of another answer.
+// begin begins the review of the calls of another answer, after those of it that have left.
 func (r *review) begin() {
-	r.calls, r.asked, r.requests, r.hold, r.decided = nil, nil, nil, nil, time.Time{}
+	r.calls = r.early()
+	r.asked, r.requests, r.hold, r.decided = nil, nil, nil, time.Time{}
 	r.conversation.Denials.Begin()
 }
 
@@ -80,7 +62,7 @@ func (r *review) judgeCalls(ctx context.Context, calls []intercept.Call, answer 
 		}
 		judged, err := rules.Judge(ctx, from, c, denials.Notes())
 		if err != nil {
-			return &intercept.Error{Code: intercept.CodeStoreUnavailable, Reason: "the limits of the policy cannot be counted; try again", Err: err}
+			return errNotCounted(err)
 		}
 		if r.refuseMisplaced(c, judged.Verdict) {
 			judged.Charge.Return()
@@ -137,10 +119,12 @@ func (r *review) askOnce(ctx context.Context, j *judgedCall, q *approvals.Reques
 	return refusal
 }
 
-// abort gives every call the ruling that ends the run.
+// abort gives every call that has not left the ruling that ends the run.
 func (r *review) abort(note string) {
 	for _, j := range r.calls {
-		j.rule(intercept.Abort, approvals.OutcomeAborted, notice.RunAborted(note))
+		if !j.left {
+			j.rule(intercept.Abort, approvals.OutcomeAborted, notice.RunAborted(note))
+		}
 	}
 }
 
@@ -180,11 +164,13 @@ func deniedAmong(calls []*judgedCall) conversation.Denied {
 	return denied
 }
 
-// rulings are the rulings on all calls.
+// rulings are the rulings on all calls that have not left.
 func (r *review) rulings() []intercept.Ruling {
 	rulings := make([]intercept.Ruling, 0, len(r.calls))
 	for _, j := range r.calls {
-		rulings = append(rulings, j.ruling)
+		if !j.left {
+			rulings = append(rulings, j.ruling)
+		}
 	}
 	return rulings
 }
@@ -215,19 +201,13 @@ func (r *review) release(ctx context.Context, continues bool) {
 	}
 }
 
-// count adds the calls to the metrics, and reports the grants that decided them. It
-// returns the outcome of the turn, "" if the calls do not change it.
+// count adds the calls that leave now to the metrics. It returns the outcome of the turn, "" if the calls do not change it.
 func (r *review) count() (outcome string) {
 	for _, j := range r.calls {
-		r.engine.metrics.outcome(j.outcome)
-		r.outcome = j.outcome
-		if j.outcome == approvals.OutcomeDeniedByRule {
-			r.engine.metrics.deniedBy(j.verdict)
+		if j.left {
+			continue
 		}
-		byRule := j.outcome == approvals.OutcomeAllowedByRule || j.outcome == approvals.OutcomeDeniedByRule
-		if byRule && len(j.verdict.Grants) > 0 && r.engine.Used != nil {
-			r.engine.Used(j.verdict.Grants...)
-		}
+		r.countCall(j)
 		switch {
 		case j.ruling.Action == intercept.Abort:
 			outcome = outcomeAborted
@@ -241,6 +221,33 @@ func (r *review) count() (outcome string) {
 		r.engine.metrics.release.Observe(time.Since(r.decided).Seconds())
 	}
 	return outcome
+}
+
+// countCall adds a call to the metrics, and reports the grants that decided it.
+func (r *review) countCall(j *judgedCall) {
+	r.engine.metrics.outcome(j.outcome)
+	r.outcome = j.outcome
+	if j.outcome == approvals.OutcomeDeniedByRule {
+		r.engine.metrics.deniedBy(j.verdict)
+	}
+	byRule := j.outcome == approvals.OutcomeAllowedByRule || j.outcome == approvals.OutcomeDeniedByRule
+	if byRule && len(j.verdict.Grants) > 0 && r.engine.Used != nil {
+		r.engine.Used(j.verdict.Grants...)
+	}
+}
+
+// notReleased records that approved calls are not released, once the rulings on them are recorded.
+func (r *review) notReleased() {
+	for _, j := range r.calls {
+		if j.request == nil || j.released() || j.outcome == approvals.OutcomeParked {
+			continue
+		}
+		reason := approvals.NotReleasedRunStopped
+		if j.outcome == approvals.OutcomeDeniedByRule {
+			reason = approvals.NotReleasedDenied
+		}
+		r.conversation.Results.NotReleased(reason, j.request.ID)
+	}
 }
 
 // approvedAmong returns the requests about calls that people have approved and the agent gets.

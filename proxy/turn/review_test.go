@@ -63,37 +63,6 @@ func TestJudgeCalls(t *testing.T) {
 	}
 }
 
-// A tool that is allowed by name streams, unless its run is paused or nothing can be
-// recorded.
-func TestPassByName(t *testing.T) {
-	const byName = "profiles: none\nrules:\n  - allow: [ls]\n"
-	for name, tt := range map[string]struct {
-		call   string
-		paused bool
-		down   bool
-		want   bool
-	}{
-		"by name":            {call: "ls", want: true},
-		"another tool":       {call: "rm"},
-		"paused":             {call: "ls", paused: true},
-		"cannot be recorded": {call: "ls", down: true},
-	} {
-		t.Run(name, func(t *testing.T) {
-			b := newBench(t, byName)
-			r := newReview(t, b)
-			if tt.paused {
-				b.gate.states = map[string]approvals.RunState{r.conversation.Identity().Run: approvals.RunPaused}
-			}
-			if tt.down {
-				b.gate.failed = approvals.ErrStoreUnavailable
-			}
-			if got := r.passByName(t.Context(), intercept.Call{Name: tt.call}); got != tt.want {
-				t.Errorf("passes: %t", got)
-			}
-		})
-	}
-}
-
 // What people decided becomes a ruling.
 func TestDecideCall(t *testing.T) {
 	final := func(status approvals.Status, d approvals.Decision) *approvals.Request {

@@ -11,7 +11,7 @@ import (
 func (t *Turn) askResults() State {
 	requests := t.results.Requests()
 	t.enterRun(true)
-	if refusal := reserve(requests, t.output.agent.Reserve); refusal != nil {
+	if _, refusal := reserve(requests, t.output.agent.Reserve); refusal != nil {
 		return t.output.fail(refusal)
 	}
 	ctx, done, err := t.openingPlace()
@@ -89,7 +89,9 @@ func (t *Turn) screened() State {
 	if refusal != nil {
 		return t.output.fail(refusal)
 	}
-	t.exchange.Next = t.conversation.Parsed.Envelope()
+	if refusal := t.next(t.conversation.Parsed.Envelope()); refusal != nil {
+		return t.output.fail(refusal)
+	}
 	return Preparing
 }
 

@@ -20,7 +20,7 @@ func (r *review) insertSecrets() {
 	}
 	rules, from := r.rules(), originOf(r.conversation)
 	for _, j := range r.calls {
-		if j.ruling.Released, j.secrets = "", nil; !j.released() {
+		if j.ruling.Released, j.secrets = "", nil; !j.released() || j.left {
 			continue
 		}
 		c := j.call
@@ -48,7 +48,7 @@ func (r *review) insertSecrets() {
 // shown its name, or have written its handle.
 func (j *judgedCall) consented(name string) bool {
 	d, decided := j.decision()
-	if !decided || d.ReviewerID == approvals.ReviewerTimeout {
+	if !decided || approvals.Automatic(d.ReviewerID) {
 		return false
 	}
 	return slices.Contains(j.request.Details.Secrets, name) ||

@@ -38,8 +38,7 @@ func (t *Turn) settle() State {
 	if refusal != nil { // the model gets no continuation, and the rulings stay
 		settled.Next = nil
 	}
-	passed := t.output.answer.Passed()
-	err = t.record(settled, passed)
+	err = t.record(settled)
 	t.review.traceDecided(began, err)
 	if err != nil {
 		if t.ctx.Err() != nil {
@@ -49,6 +48,8 @@ func (t *Turn) settle() State {
 	}
 	if refusal == nil {
 		t.conversation.Results.Released(approvedAmong(t.review.calls)...)
+		t.review.notReleased()
+		t.review.unsettled = nil
 	}
 	t.output.record(t.review.count())
 	t.review.keepCharges()
@@ -64,7 +65,9 @@ func (t *Turn) settle() State {
 	if !t.output.emit(t.exchange.Upstream.Redact(settled.Bytes)) {
 		return t.output.gone()
 	}
-	t.exchange.Next = *settled.Next
+	if refusal := t.next(*settled.Next); refusal != nil {
+		return t.output.fail(refusal)
+	}
 	return Sending
 }
 
@@ -78,9 +81,9 @@ func (t *Turn) confirm() error {
 
 // record records what an answer has led to: see [review.record]. It only waits for the store where
 // there were calls, or where the provider may refer to the answer.
-func (t *Turn) record(settled intercept.Resolution, passed []intercept.Call) error {
-	record := func() error { return t.review.record(t.ctx, settled, passed, t.exchange.Count, &t.stored) }
-	if len(t.review.calls)+len(passed)+len(settled.Hidden)+len(settled.Refers) == 0 {
+func (t *Turn) record(settled intercept.Resolution) error {
+	record := func() error { return t.review.record(t.ctx, settled, t.exchange.Count, &t.stored) }
+	if len(t.review.calls)+len(settled.Hidden)+len(settled.Refers) == 0 {
 		return record()
 	}
 	t.output.rendered = true
@@ -128,7 +131,8 @@ func (r *review) checkRun() (paused bool) {
 		return false
 	}
 	state := c.RunState()
-	if state == approvals.RunAborted {
+	aborted := func(j *judgedCall) bool { return j.ruling.Action == intercept.Abort }
+	if state == approvals.RunAborted && !slices.ContainsFunc(r.calls, aborted) { // else by a decision, with its note
 		r.abort("")
 	}
 	return state == approvals.RunPaused

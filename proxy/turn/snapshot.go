@@ -52,6 +52,7 @@ type callState struct {
 	Again    bool
 	Asked    bool // people are asked about it
 	Question bool
+	Left     bool               `json:",omitempty"` // it has left before the end of the answer
 	Twin     int                // number of the call, from 1, whose request is for this one too; 0: none
 	Request  *approvals.Request // in its final state
 }
@@ -78,7 +79,7 @@ func (t *Turn) Snapshot() (*Snapshot, error) {
 	for _, j := range r.calls {
 		v := j.verdict
 		v.Limits, v.Denial = nil, nil
-		s.Calls = append(s.Calls, callState{j.call, v, j.policy, j.ruling, j.outcome, j.again, slices.Contains(r.asked, j), j.question, slices.Index(r.calls, j.twin) + 1, j.request})
+		s.Calls = append(s.Calls, callState{j.call, v, j.policy, j.ruling, j.outcome, j.again, slices.Contains(r.asked, j), j.question, j.left, slices.Index(r.calls, j.twin) + 1, j.request})
 	}
 	return s, nil
 }
@@ -116,7 +117,7 @@ func (e *Engine) Restore(ctx context.Context, s *Snapshot, with Restored) (*Turn
 		return nil, fmt.Errorf("restore turn %s: %w", request.Turn, err)
 	}
 	t.review.restore(s, with.Hold)
-	if err := t.review.checkCalls(s.State, t.output.answer.Calls()); err != nil {
+	if err := t.review.checkCalls(s.State, t.output.answer); err != nil {
 		return nil, fmt.Errorf("restore turn %s: %w", request.Turn, err)
 	}
 	return t, nil
@@ -131,11 +132,16 @@ func (s *Snapshot) unpackRequest(d intercept.Dialect, limit int) (err error) {
 
 // checkCalls compares restored calls with those of the answer, and the requests with the calls:
 // a call must never be released by the decision on another one.
-func (r *review) checkCalls(s State, calls []intercept.Call) error {
-	if s == Judging {
-		return nil // they are judged again
+func (r *review) checkCalls(s State, answer *intercept.Answer) error {
+	same := func(j *judgedCall, c intercept.Call) bool { return reflect.DeepEqual(j.call, c) }
+	left := r.early()
+	if !slices.EqualFunc(left, answer.Left(), same) {
+		return errors.New("the calls that have left are not those of its answer")
 	}
-	if !slices.EqualFunc(r.calls, calls, func(j *judgedCall, c intercept.Call) bool { return reflect.DeepEqual(j.call, c) }) {
+	if s == Judging {
+		return nil // the others are judged again
+	}
+	if !slices.EqualFunc(r.calls[len(left):], answer.Calls(), same) {
 		return errors.New("its calls are not those of its answer")
 	}
 	if slices.ContainsFunc(r.calls, func(j *judgedCall) bool { return j.twin != nil && judge.Key(j.call) != judge.Key(j.twin.call) }) {
@@ -172,7 +178,7 @@ func (r *review) restore(s *Snapshot, hold *gate.Hold) {
 	r.requests, r.decided, r.hold = s.Requests, s.Decided, hold
 	rules, from := r.rules(), originOf(r.conversation)
 	for _, saved := range s.Calls {
-		j := &judgedCall{call: saved.Call, verdict: saved.Verdict, policy: saved.Policy, ruling: saved.Ruling, outcome: saved.Outcome, again: saved.Again, request: saved.Request, question: saved.Question}
+		j := &judgedCall{call: saved.Call, verdict: saved.Verdict, policy: saved.Policy, ruling: saved.Ruling, outcome: saved.Outcome, again: saved.Again, request: saved.Request, question: saved.Question, left: saved.Left}
 		// The text of a denial is not in the snapshot: rules have it.
 		if v := rules.Verdict(from, j.call); v.Rule == j.verdict.Rule {
 			j.verdict.Denial = v.Denial

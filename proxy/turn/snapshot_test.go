@@ -197,28 +197,3 @@ func TestSnapshotNeedsACompleteAnswer(t *testing.T) {
 		t.Error("a snapshot is made without the bytes of the answer")
 	}
 }
-
-// Calls that were allowed by name stay so, whatever the policy is by then.
-func TestRestoreKeepsWhatPassedByName(t *testing.T) {
-	b := newBench(t, "profiles: none\nrules:\n  - allow: [bash]\n")
-	r, a := chatRequest(true), newRecorder()
-	m := &model{answers: []canned{answerTo(r.Envelope, callBash(`{"command":"ls"}`))}}
-	turn := b.New(t.Context(), r, a, m, nil)
-	if refusal := turn.Prepare(); refusal != nil {
-		t.Fatal(refusal)
-	}
-	turn.stepTo(t, Judging)
-	snapshot := decoded(t, turn)
-	if !cmp.Equal(snapshot.Passes, []bool{true}) {
-		t.Fatalf("passed by name: %v", snapshot.Passes)
-	}
-	events := len(b.gate.events)
-	second := newRecorder()
-	continued, err := newBench(t, denyAll).Restore(t.Context(), snapshot, Restored{Agent: second, Upstream: m, Dialect: r.Dialect})
-	if err != nil {
-		t.Fatal(err)
-	}
-	if !bytes.Equal(second.body, a.body) || len(continued.output.answer.Passed()) != 1 || len(b.gate.events) != events {
-		t.Errorf("the second agent gets\n%s\nwant\n%s", second.body, a.body)
-	}
-}

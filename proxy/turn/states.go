@@ -5,13 +5,13 @@ package turn
 //	AskingResults ─> Screening ─┐
 //	                            v
 //	Preparing ─> Sending ─> Reading ─> Judging ─> Asking ─> Waiting ─> Deciding, Parking
-//	               │  ^       ^ │        │                                │
-//	               v  │       │ v        v                                │
-//	            Awaiting ─────┘ │     Settling <──────────────────────────┘
-//	                            │      │  │  ^
-//	                            │      │  v  │
-//	                            │      │ Paused, Following
-//	                            v      v
+//	               │  ^      ^ ^ │       │                                │
+//	               v  │      │ │ v       v                                │
+//	            Awaiting ────┘ │ │    Settling <──────────────────────────┘
+//	                   Releasing │     │  │  ^
+//	                             │     │  v  │
+//	                             │     │ Paused, Following
+//	                             v     v
 //	                          Ending ─> Ended
 //
 // A turn begins in AskingResults or in Preparing. Settling goes back to Sending where the answer continues after a denial. Every state
@@ -29,6 +29,7 @@ const (
 	Sending             // the upstream request is sent
 	Awaiting            // the head of a continuation has not arrived
 	Reading             // the body of the answer is read, and text passes to the agent
+	Releasing           // a call of the stream is complete: it leaves if policy allows it
 	Judging             // the answer is complete: policy judges its calls
 	Asking              // the requests to people are recorded
 	Waiting             // people decide
@@ -40,7 +41,7 @@ const (
 	Ending              // the last bytes have to be written
 )
 
-// states are the steps of a turn. Only Screening, Awaiting, Reading, Asking, Waiting, Paused, Following and Settling
+// states are the steps of a turn. Only Screening, Awaiting, Reading, Releasing, Asking, Waiting, Paused, Following and Settling
 // write to the agent, and every state that ends the turn with an error.
 var states = [...]struct {
 	name string
@@ -53,6 +54,7 @@ var states = [...]struct {
 	Sending:       {"sending", (*Turn).send},
 	Awaiting:      {"awaiting", (*Turn).await},
 	Reading:       {"reading", (*Turn).read},
+	Releasing:     {"releasing", (*Turn).release},
 	Judging:       {"judging", (*Turn).judge},
 	Asking:        {"asking", (*Turn).ask},
 	Waiting:       {"waiting", (*Turn).wait},

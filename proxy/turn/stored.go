@@ -167,6 +167,15 @@ func (s *stored) confirm() error {
 	return nil
 }
 
+// continues reports whether the stored turn outlives its connection: for another one, or for an agent that repeats the
+// request.
+func (s *stored) continues() bool {
+	return s.attachment != nil && (s.lost() || s.stays())
+}
+
+// stays reports whether the turn stays in the store when it has ended: its answer was not sent.
+func (s *stored) stays() bool { return s.turn.output.broken != nil || s.again }
+
 // release ends the attachment when the turn has ended. The snapshot is removed
 // after the last byte has been sent. Until then, and after errors that the next attempt may
 // not have, it stays for an agent that repeats the request.
@@ -176,7 +185,7 @@ func (s *stored) release() {
 		return
 	}
 	s.attachment = nil
-	if s.turn.output.broken != nil || s.again {
+	if s.stays() {
 		s.detach(a)
 		return
 	}
@@ -200,7 +209,7 @@ func (s *stored) release() {
 // delivery is the delivery of the answer that is about to be sent.
 func (s *stored) delivery() heldturns.Delivery {
 	d := heldturns.Delivery{Released: s.released}
-	for _, call := range append(s.turn.review.gotten(), s.turn.output.answer.Passed()...) {
+	for _, call := range s.turn.review.gotten() {
 		d.Calls = append(d.Calls, s.turn.conversation.CallKey(call))
 	}
 	return d

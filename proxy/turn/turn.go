@@ -8,7 +8,8 @@
 // conversation (session, run, hidden turns, earlier denials), packages results and hosted
 // (what the request contains is judged; screening.go waits for people), exchange.go and
 // package exchange (requests to the upstream and their answers), review.go (calls become
-// requests to people, decisions become rulings; hold.go and record.go are about it; park.go
+// requests to people, decisions become rulings; hold.go and record.go are about it, release.go
+// about calls that leave before the end of the answer; park.go
 // ends a wait in time, see package parking). snapshot.go and replay.go have the whole state of a turn as a
 // value; stored.go keeps it while people decide, and rejoin.go continues it for an agent
 // that repeats the request.
@@ -53,6 +54,7 @@ type Turn struct {
 
 	state  State
 	closed bool
+	made   int // bytes reserved for a request that heldcall has made of the agent's
 }
 
 // New makes the turn of a request; [Turn.Prepare] begins it, and [Engine.Begin] is both. ctx ends with the cause
@@ -120,20 +122,12 @@ func (t *Turn) prepare() (refusal *intercept.Error) {
 	if t.state = AskingResults; len(t.results.Requests()) == 0 {
 		t.state = Preparing
 		refusal = t.results.Settle(t.ctx)
-		t.exchange.Next = c.Parsed.Envelope()
+		if refusal == nil {
+			refusal = t.next(c.Parsed.Envelope())
+		}
 	}
-	t.output.begin(t.passByName)
+	t.output.begin()
 	return refusal
-}
-
-// passByName reports whether the fragments of a call may pass before it is complete.
-func (t *Turn) passByName(c intercept.Call) bool {
-	passes := t.review.passByName(t.ctx, c)
-	if passes {
-		t.enterRun(true)
-	}
-	t.exchange.Kept.AddPass(passes)
-	return passes
 }
 
 // Run takes steps until the turn ends, or until a started answer has to be writable.
@@ -182,6 +176,9 @@ func (t *Turn) Close() {
 	}
 	t.results.Release(t.ctx)
 	t.review.release(t.ctx, t.stored.attachment != nil)
+	if !t.stored.continues() {
+		t.conversation.Results.NotReleased(t.notReleasedBecause(), t.review.unsettled...)
+	}
 	t.stored.release()
 	if t.leaveRun != nil {
 		t.leaveRun(t.review.outcome)
@@ -189,6 +186,19 @@ func (t *Turn) Close() {
 	if outcome := t.output.outcome; outcome != "" {
 		t.engine.metrics.turns.WithLabelValues(t.request.Route, outcome).Inc()
 	}
+}
+
+// notReleasedBecause returns why approved calls of a turn that has ended are not released.
+func (t *Turn) notReleasedBecause() string {
+	switch {
+	case t.engine.stops() || errors.Is(context.Cause(t.ctx), ErrShuttingDown):
+		return approvals.NotReleasedStopped
+	case t.output.outcome == outcomeAgentGone:
+		return approvals.NotReleasedDisconnected
+	case t.review.otherCancelled:
+		return approvals.NotReleasedOtherFailed
+	}
+	return approvals.NotReleasedAnswerFailed
 }
 
 // enterRun reports to the gate that the agent is active in its run, until the turn is closed.

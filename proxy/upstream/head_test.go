@@ -149,7 +149,7 @@ func TestAppendRequestHead(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		if got := string(u.appendRequestHead(nil, &Request{requestHeader(t, tt.agent), tt.send, tt.gated, tt.trace})); got != tt.want {
+		if got := string(u.appendRequestHead(nil, &Request{Header: requestHeader(t, tt.agent), Envelope: tt.send, Gated: tt.gated, Trace: tt.trace})); got != tt.want {
 			t.Errorf("%s:\ngot  %q\nwant %q", name, got, tt.want)
 		}
 	}

@@ -6,6 +6,7 @@ import (
 	"strings"
 
 	"github.com/heldcall/heldcall/intercept"
+	"github.com/heldcall/heldcall/proxy/coding"
 	"github.com/heldcall/heldcall/proxy/packed"
 	"github.com/valyala/fasthttp"
 )
@@ -72,6 +73,8 @@ type Request struct {
 	Header   *fasthttp.RequestHeader // of the agent
 	Envelope intercept.Envelope
 	Gated    bool
+	Decoded  bool          // the body is without the Content-Encoding of the header, as that of a gated request always is
+	Limits   coding.Limits // of the answer to a gated request, which may be compressed although identity is asked for
 	Trace    TraceContext
 }
 
@@ -90,7 +93,7 @@ type heads struct {
 // in their order, spelling and number, with the upstream's key and the trace context
 // in place of the agent's. A gated request asks for a whole answer without compression.
 func (u *heads) appendRequestHead(dst []byte, r *Request) []byte {
-	req, e, gated, t := r.Header, &r.Envelope, r.Gated, &r.Trace
+	req, e, t := r.Header, &r.Envelope, &r.Trace
 	dst = append(append(dst, e.Method...), ' ')
 	dst = append(append(dst, u.BasePath...), e.Path...)
 	if len(e.Query) > 0 {
@@ -106,11 +109,11 @@ func (u *heads) appendRequestHead(dst []byte, r *Request) []byte {
 	var scratch [64]byte
 	withKey := u.givesKey(req)
 	for k, v := range req.AllInOrder() {
-		if lower := appendLower(scratch[:0], k); endToEnd(lower, v, named) && !replaced(lower, gated, withKey) && !t.replaces(lower) {
+		if lower := appendLower(scratch[:0], k); endToEnd(lower, v, named) && !r.replaces(lower, withKey) && !t.replaces(lower) {
 			dst = append(append(append(append(dst, k...), ": "...), v...), "\r\n"...)
 		}
 	}
-	if gated {
+	if r.Gated {
 		dst = append(dst, "Accept-Encoding: identity\r\n"...)
 	}
 	if withKey {
@@ -179,13 +182,15 @@ func holdsKey(lower []byte) bool {
 	return false
 }
 
-// replaced reports the agent's headers that do not go upstream as they are, with the upstream's key or without.
-func replaced(lower []byte, gated, withKey bool) bool {
+// replaces reports the agent's headers that do not go upstream as they are, with the upstream's key or without.
+func (r *Request) replaces(lower []byte, withKey bool) bool {
 	switch string(lower) {
 	case "host":
 		return true
 	case "accept-encoding", "range", "if-range": // a part of an answer is not judged
-		return gated
+		return r.Gated
+	case "content-encoding":
+		return r.Gated || r.Decoded
 	}
 	return (withKey && holdsKey(lower)) || bytes.HasPrefix(lower, []byte(ownPrefix)) || routes(lower)
 }

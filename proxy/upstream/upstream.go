@@ -102,7 +102,8 @@ func (r *Response) Status() int { return r.Head.StatusCode() }
 // ContentType returns the header Content-Type, valid until Close.
 func (r *Response) ContentType() []byte { return r.Head.ContentType() }
 
-// ContentEncoding returns the header Content-Encoding, valid until Close.
+// ContentEncoding returns the header Content-Encoding, valid until Close. It is empty for a gated answer that is
+// decoded.
 func (r *Response) ContentEncoding() []byte { return r.Head.ContentEncoding() }
 
 // CopyHead copies the head as CopyResponseHead does.
@@ -115,6 +116,9 @@ var responseHeads = sync.Pool{New: func() any { return new(fasthttp.ResponseHead
 
 // Close ends reading the response.
 func (r *Response) Close() {
+	if r.gated != nil {
+		r.gated.close()
+	}
 	r.Body.close()
 	if r.Head != nil {
 		responseHeads.Put(r.Head)
@@ -136,7 +140,7 @@ var ErrNotSent = errors.New("connection failed before any byte of the request wa
 func (u *Client) Do(ctx context.Context, r *Request) (*Response, error) {
 	resp, err := u.do(ctx, func(dst []byte) []byte { return u.appendRequestHead(dst, r) }, r.Envelope.Body)
 	if err == nil && r.Gated {
-		resp.gated = new(gatedBody)
+		resp.gate(r.Limits)
 	}
 	return resp, err
 }

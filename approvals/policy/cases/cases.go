@@ -16,7 +16,7 @@ import (
 
 	"github.com/heldcall/heldcall/approvals"
 	"github.com/heldcall/heldcall/approvals/policy"
-	"github.com/heldcall/heldcall/approvals/policy/resource"
+	"github.com/heldcall/heldcall/approvals/policy/call"
 	"github.com/heldcall/heldcall/approvals/policy/workspace"
 	"github.com/heldcall/heldcall/internal/strictyaml"
 )
@@ -33,7 +33,7 @@ import (
 //	  - {given: {tool: read, args: {}, result: "ticket-7"}, expect: redact, reads: "[redacted]"}
 //
 // Given has tool, field, args (an object) or arguments (their exact text), free_text,
-// principal, session, run, tainted, model, dialect and workdir (the agent's folder). With result, the text of the call's
+// principal, session, run, tainted, model, dialect, subagent and workdir (the agent's folder). With result, the text of the call's
 // result is judged, and not the call.
 type File struct {
 	Policy string // file, as the cases' file names it, from that file's folder; "": none is named
@@ -46,6 +46,7 @@ type Case struct {
 	Call   policy.Call
 	Result *string // of the call, if it is judged; else nil
 	Folder string  // of the agent; "": not known
+	Seen   bool    // heldcall looks at the files of the folder
 	Expect policy.Action
 	Reads  *string // what the model reads in place of a redacted result; nil: any
 	Rule   string  // "": any
@@ -85,7 +86,7 @@ func (c *Case) Check(p *policy.Policy) string {
 	var action policy.Action
 	var rule, reason string
 	var reads []string
-	call, p := c.Call, p.In(p.Workspace().Of(workspace.Agent{Folder: c.Folder}))
+	call, p := c.Call, p.In(p.Workspace().Of(workspace.Agent{Folder: c.Folder, Seen: c.Seen}))
 	call.Secrets = policy.SecretNames(call.Arguments, call.FreeText) // as if all were stored
 	switch {
 	case c.Result != nil:
@@ -135,7 +136,7 @@ func (r *caseReader) oneCase(n *yaml.Node, path string, one given) Case {
 	c := Case{Where: r.Place(n.Line)}
 	r.Mapping(n, path, []strictyaml.Key{
 		{Name: "given", Read: func(n *yaml.Node, path string) { r.given(n, path, &one) }},
-		{Name: "expect", Read: resource.SetOneOf(&r.Reader, &c.Expect, policy.Ask, policy.Allow, policy.Deny, policy.Redact)},
+		{Name: "expect", Read: call.SetOneOf(&r.Reader, &c.Expect, policy.Ask, policy.Allow, policy.Deny, policy.Redact)},
 		{Name: "rule", Read: r.SetText(&c.Rule)},
 		{Name: "reads", Read: r.setOptional(&c.Reads)},
 		{Name: "why", Read: r.SetText(&c.Why)},
@@ -181,6 +182,7 @@ func (r *caseReader) given(n *yaml.Node, path string, one *given) {
 		{Name: "result", Read: r.setOptional(&one.result)},
 		{Name: "model", Read: r.SetText(&one.call.Model)},
 		{Name: "dialect", Read: r.SetText(&one.call.Dialect)},
+		{Name: "subagent", Read: r.SetText(&one.call.Subagent)},
 	})
 }
 

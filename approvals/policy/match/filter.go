@@ -55,19 +55,58 @@ func globSelects(glob string, list []*PathGlob, listed func(Location) bool) bool
 	segments := append([]string{"**"}, strings.Split(strings.Trim(glob, "/"), "/")...)
 	segments = slices.CompactFunc(segments, func(a, b string) bool { return a == "**" && b == "**" })
 	names := filterNames(segments)
+	absolute, whole := strings.HasPrefix(glob, "/"), filterNames(strings.Split(strings.Trim(glob, "/"), "/"))
 	return len(segments) > maxSegments || slices.ContainsFunc(list, func(g *PathGlob) bool {
-		return g.Anywhere && selectsSegments(names, strings.Split(g.Lower, "/"), false)
+		switch {
+		case g.Anywhere:
+			return selectsSegments(names, g.segments, false)
+		case absolute && g.Anchor == "/":
+			return selectsPath(whole, g.segments, false)
+		}
+		return false
 	})
+}
+
+// selectsPath reports whether an absolute path matches the segments of both a filter and a listed glob, and one segment
+// of the list meets one of the filter by more than chance.
+func selectsPath(filter []filterName, list []string, pinned bool) bool {
+	switch {
+	case len(list) == 0:
+		return pinned && !slices.ContainsFunc(filter, func(name filterName) bool { return name.text != "**" })
+	case list[0] == "**":
+		return pinned && len(filter) > 0 // whatever is below
+	case len(filter) == 0:
+		return false
+	case filter[0].text == "**":
+		return selectsPath(filter[1:], list, pinned) || selectsPath(filter, list[1:], pinned)
+	}
+	return meetsAny(filter[0], list[0]) && selectsPath(filter[1:], list[1:], pinned || meetsName(filter[0], list[0]))
+}
+
+// Selection is a path with a * or ? that a shell expands, to be compared with many globs.
+type Selection struct {
+	Location
+	names []filterName // nil: it has no such sign
+	all   bool         // it has too many segments, and may select anything
+}
+
+// NewSelection returns a path for [PathGlob.Selected].
+func NewSelection(l Location) Selection {
+	s := Selection{Location: l}
+	if strings.ContainsAny(l.Lower, "*?") {
+		segments := strings.Split(l.Lower, "/")
+		s.names, s.all = filterNames(segments), len(segments) > maxSegments
+	}
+	return s
 }
 
 // Selected reports whether a path with a * or ? that a shell expands selects a path that matches, by more than
 // its extension.
-func (g *PathGlob) Selected(l Location) bool {
-	if !strings.ContainsAny(l.Lower, "*?") || (!g.Anywhere && (g.Anchor != l.Anchor || g.Up != l.Up)) {
+func (g *PathGlob) Selected(s *Selection) bool {
+	if s.names == nil || (!g.Anywhere && (g.Anchor != s.Anchor || g.Up != s.Up)) {
 		return false
 	}
-	segments := strings.Split(l.Lower, "/")
-	return len(segments) > maxSegments || selectsSegments(filterNames(segments), strings.Split(g.Lower, "/"), false)
+	return s.all || selectsSegments(s.names, g.segments, false)
 }
 
 // filterName is a segment of a filter.
@@ -118,6 +157,9 @@ func expandBraces(glob string) ([]string, bool) {
 	return all, true
 }
 
+// Alternatives returns a glob for each combination of the alternatives in braces, or false if there are too many.
+func Alternatives(glob string) ([]string, bool) { return expandBraces(glob) }
+
 // selectsSegments reports whether a path matches the segments of both a filter and a listed glob.
 // The first named segment of the list must meet a segment of the filter other than **; pinned
 // reports that it has.
@@ -158,7 +200,15 @@ func meetsAny(filter filterName, list string) bool { return overlap(filter.plain
 // overlap reports whether one name can match a filter and a listed name. If strict, no * of the
 // filter matches a letter of the list.
 func overlap(filter, list string, strict bool) bool {
-	reached, next := make([]bool, len(list)+1), make([]bool, len(list)+1) // by the filter so far: how much of list is met
+	if filter != "" && list != "" && differ(filter[0], list[0]) {
+		return false
+	}
+	var room [2][64]bool
+	reached, next := room[0][:], room[1][:] // by the filter so far: how much of list is met
+	if len(list) >= len(reached) {
+		reached, next = make([]bool, len(list)+1), make([]bool, len(list)+1)
+	}
+	reached, next = reached[:len(list)+1], next[:len(list)+1]
 	reached[0] = true
 	skipStars(reached, list)
 	for _, f := range []byte(filter) {
@@ -174,6 +224,11 @@ func overlap(filter, list string, strict bool) bool {
 		skipStars(reached, list)
 	}
 	return reached[len(list)]
+}
+
+// differ reports whether the first letters of a filter and of a listed name are two letters.
+func differ(filter, list byte) bool {
+	return filter != list && filter != '*' && filter != '?' && list != '*'
 }
 
 func skipStars(reached []bool, list string) {

@@ -202,6 +202,11 @@ func TestArguments(t *testing.T) {
 }
 
 func TestTexts(t *testing.T) {
+	for text, want := range map[string]string{"": "", "/a/.env": "/a/.env", "/srv/app/.env": "…pp/.env", "é/\x1b/.env": `…/\x1b/.env`} {
+		if got := Tail(text, 7); got != want {
+			t.Errorf("the end of %q is %q, want %q", text, got, want)
+		}
+	}
 	if got := Shorten("a\x1b\xffé", 2); got != `a\x1b… (3 more bytes)` {
 		t.Errorf("%q", got)
 	}

@@ -3,6 +3,7 @@ package match
 import (
 	"errors"
 	"fmt"
+	"math/bits"
 	"path"
 	"slices"
 	"strings"
@@ -126,7 +127,8 @@ type PathGlob struct {
 	Fixed    bool
 	core     string  // the longest text between its stars, in lower case
 	bytes    byteSet // of core
-	onlyCore bool    // a path that matches, or may, contains core: all other segments have a star
+	segments []string
+	onlyCore bool // a path that matches, or may, contains core: all other segments have a star
 }
 
 // literalGlob escapes the characters that only doublestar treats as special.
@@ -139,7 +141,7 @@ func NewPathGlob(text string) (*PathGlob, error) {
 	}
 	text = WindowsForm(text)
 	l := LocationOf(text)
-	if problem := globProblem(text); problem != "" {
+	if problem := GlobProblem(text); problem != "" {
 		return nil, errors.New("cannot be compared with a path: " + strings.ToLower(problem[:1]) + strings.TrimSuffix(problem[1:], "."))
 	}
 	wild := false
@@ -169,6 +171,7 @@ func NewPathGlob(text string) (*PathGlob, error) {
 		head:     head,
 		core:     core,
 		bytes:    newByteSet(core),
+		segments: strings.Split(l.Lower, "/"),
 		onlyCore: onlyIn(core, l.Lower),
 		Anywhere: below && strings.HasPrefix(text, "**"),
 		Dotted:   below && strings.HasPrefix(text, "./"),
@@ -190,8 +193,8 @@ func onlyIn(core, glob string) bool {
 	return true
 }
 
-// globProblem returns why a pattern cannot be compared with paths, or "".
-func globProblem(text string) string {
+// GlobProblem returns why a pattern cannot be compared with paths, or "".
+func GlobProblem(text string) string {
 	problem := pathProblem(text)
 	if problem == "" && strings.Contains(text, `\`) {
 		problem = "It contains a backslash and no drive."
@@ -288,11 +291,37 @@ func Lists(globs []*PathGlob, l Location) bool {
 	})
 }
 
+// Screen tells fast that no glob of a list is true of a text.
+type Screen []byteSet // of their cores, each once, those of the fewest bits first
+
+// NewScreen returns the screen of a list.
+func NewScreen(globs []*PathGlob) (s Screen) {
+	for _, g := range globs {
+		if !slices.Contains(s, g.bytes) {
+			s = append(s, g.bytes)
+		}
+	}
+	slices.SortStableFunc(s, func(a, b byteSet) int { return bits.OnesCount64(uint64(a)) - bits.OnesCount64(uint64(b)) })
+	return s
+}
+
 // MayList reports whether [Lists] may be true of a path that is a part of a text, or of that path with another
 // text in place of its name. It is fast, and never wrongly false.
-func MayList(globs []*PathGlob, text, name string) bool {
-	bytes := newByteSet(FoldCase(text)) | newByteSet(name)
-	return strings.Contains(text, `\`) || slices.ContainsFunc(globs, func(g *PathGlob) bool { return g.bytes&^bytes == 0 })
+func (s Screen) MayList(text, name string) bool {
+	if strings.Contains(text, `\`) {
+		return true
+	}
+	of := newByteSet(FoldCase(text)) | newByteSet(name)
+	most := bits.OnesCount64(uint64(of))
+	for _, core := range s {
+		if core&^of == 0 {
+			return true
+		}
+		if bits.OnesCount64(uint64(core)) > most {
+			return false
+		}
+	}
+	return false
 }
 
 // Below reports whether a path that matches may be in the tree below a path.

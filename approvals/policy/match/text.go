@@ -5,6 +5,7 @@ import (
 	"slices"
 	"strconv"
 	"strings"
+	"sync"
 	"unicode"
 	"unicode/utf8"
 
@@ -27,16 +28,34 @@ func FoldCase(s string) string {
 }
 
 func foldAll(s string) string {
+	usual := folds()
 	return strings.Map(func(r rune) rune {
-		if r < utf8.RuneSelf {
-			return unicode.ToLower(r)
+		if int(r) < len(usual) {
+			return usual[r]
 		}
-		least := r
-		for f := unicode.SimpleFold(r); f != r; f = unicode.SimpleFold(f) {
-			least = min(least, f)
-		}
-		return unicode.ToLower(least)
+		return fold(r)
 	}, s)
+}
+
+// folds has the forms of usual letters, as it takes long to find them.
+var folds = sync.OnceValue(func() []rune {
+	table := make([]rune, 0x600) // Latin, Greek, Cyrillic, Hebrew
+	for r := range table {
+		table[r] = fold(rune(r))
+	}
+	return table
+})
+
+// fold returns the one form of a letter in all cases.
+func fold(r rune) rune {
+	if r < utf8.RuneSelf {
+		return unicode.ToLower(r)
+	}
+	least := r
+	for f := unicode.SimpleFold(r); f != r; f = unicode.SimpleFold(f) {
+		least = min(least, f)
+	}
+	return unicode.ToLower(least)
 }
 
 // IsLetter reports whether a byte is an ASCII letter.
@@ -72,6 +91,22 @@ func Shorten(text string, n int) string {
 		return Visible(text)
 	}
 	return Visible(text[:end]) + "… (" + strconv.Itoa(len(text)-end) + " more bytes)"
+}
+
+// Tail returns at most the last n characters of a path, made visible: its end tells most.
+func Tail(path string, n int) string {
+	start := len(path)
+	for range n {
+		if start == 0 {
+			return Visible(path)
+		}
+		_, size := utf8.DecodeLastRuneInString(path[:start])
+		start -= size
+	}
+	if start == 0 {
+		return Visible(path)
+	}
+	return "…" + Visible(path[start:])
 }
 
 // Visible replaces unprintable characters by their escapes.

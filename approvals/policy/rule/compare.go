@@ -5,13 +5,13 @@ import (
 	"slices"
 	"strings"
 
+	"github.com/heldcall/heldcall/approvals/policy/call"
 	"github.com/heldcall/heldcall/approvals/policy/match"
-	"github.com/heldcall/heldcall/approvals/policy/resource"
 	"github.com/heldcall/heldcall/approvals/policy/shell"
 )
 
 // Compare compares a deny or ask pattern with a call, without the condition of its rule.
-func (p *Pattern) Compare(c *resource.ParsedCall) match.Result {
+func (p *Pattern) Compare(c *call.Reading) match.Result {
 	if !p.IsFor(c.Call.Tool, c.Kind) {
 		return match.No
 	}
@@ -34,49 +34,63 @@ func (p *Pattern) Compare(c *resource.ParsedCall) match.Result {
 			return match.Yes
 		}
 	}
-	if found == match.No && slices.ContainsFunc(c.Unknown, func(r resource.Candidate) bool { return p.MatchCandidate(c, &r) != match.No }) {
+	if found == match.No && slices.ContainsFunc(c.Unknown, func(r call.Candidate) bool { return p.MatchCandidate(c, &r) != match.No }) {
 		return match.Maybe
 	}
 	return found
 }
 
 // matchWide compares a pattern with all the arguments and with each string in them.
-func (p *Pattern) matchWide(c *resource.ParsedCall) match.Result {
+func (p *Pattern) matchWide(c *call.Reading) match.Result {
 	found := match.No
 	if len(c.Doubts) > 0 {
 		found = match.Maybe
 	}
-	texts, all := c.Strings()
+	texts, lower, all := c.WholeTexts()
 	if !all {
 		found = match.Maybe
 	}
-	for _, text := range append([]string{c.Whole()}, texts...) {
+	for i, text := range texts {
 		switch {
+		case !c.Spend(1 + len(text)/textStep):
+			return match.Maybe
 		case p.argument.plain.Match(text):
 			return match.Yes
-		case p.argument.lower.Match(match.FoldCase(text)):
+		case p.argument.lower.Match(lower[i]):
 			found = match.Maybe
 		}
 	}
 	return found
 }
 
+// One step compares so many bytes of a text, or a path with so many segments squared.
+const (
+	textStep     = 256
+	manySegments = 1024
+)
+
 // MatchCandidate compares a deny or ask pattern with one text that the resource may be.
-func (p *Pattern) MatchCandidate(c *resource.ParsedCall, r *resource.Candidate) match.Result {
+func (p *Pattern) MatchCandidate(c *call.Reading, r *call.Candidate) match.Result {
 	switch c.Kind {
-	case resource.Path:
-		if p.argument.path == nil {
+	case call.Path:
+		switch segments := strings.Count(r.Text, "/"); {
+		case p.argument.path == nil:
 			return p.matchText(r)
+		case !c.Spend(segments * segments / manySegments): // each end of the path is compared
+			return match.Maybe
 		}
 		return p.matchPath(c, r)
-	case resource.URL:
+	case call.URL:
 		if p.argument.url == nil {
 			return p.matchText(r)
 		}
 		return p.argument.url.Match(r.URL)
-	case resource.Shell:
+	case call.Shell:
 		if p.written {
 			return p.matchWritten(c)
+		}
+		if !c.Spend(r.Script.Size()) {
+			return match.Maybe
 		}
 		return max(p.matchText(r), p.argument.command.Match(r.Script))
 	}
@@ -85,13 +99,21 @@ func (p *Pattern) MatchCandidate(c *resource.ParsedCall, r *resource.Candidate) 
 
 // matchWritten compares an ask pattern for paths with the files that the commands of a script write
 // or may write.
-func (p *Pattern) matchWritten(c *resource.ParsedCall) match.Result {
+func (p *Pattern) matchWritten(c *call.Reading) match.Result {
 	found := match.No
-	for _, written := range c.Places.Written() {
+	all := c.Places.Written()
+	if c.Exhausted() != "" {
+		return match.Maybe
+	}
+	for i := range all {
+		written := &all[i]
+		if found == match.Yes || !c.Spend(len(written.Selections)) {
+			return max(found, match.Maybe)
+		}
 		one := p.matchPath(c, &written.Candidate)
 		if !written.Certain {
 			one = min(one, match.Maybe)
-			if p.argument.path.Selected(written.Path) || slices.ContainsFunc(written.Place.Forms(), p.argument.path.Selected) {
+			if slices.ContainsFunc(written.Selections, func(s match.Selection) bool { return p.argument.path.Selected(&s) }) {
 				one = match.Maybe
 			}
 		}
@@ -101,11 +123,14 @@ func (p *Pattern) matchWritten(c *resource.ParsedCall) match.Result {
 }
 
 // matchPath compares a deny or ask pattern with a path, by its name and by where links in it lead.
-func (p *Pattern) matchPath(c *resource.ParsedCall, r *resource.Candidate) match.Result {
+func (p *Pattern) matchPath(c *call.Reading, r *call.Candidate) match.Result {
 	glob := p.argument.path
 	found := glob.Match(r.Path)
 	if glob.Dotted || glob.Anywhere {
-		for _, l := range r.Place.Forms() {
+		for _, l := range r.Place.Below {
+			found = max(found, glob.Match(l))
+		}
+		for _, l := range r.Place.Target {
 			found = max(found, glob.Match(l))
 		}
 	}
@@ -117,7 +142,7 @@ func (p *Pattern) matchPath(c *resource.ParsedCall, r *resource.Candidate) match
 
 // namesAny reports whether the call, or a command of it without quotes, contains one of the file
 // names of the rule.
-func namesAny(names *regexp.Regexp, c *resource.ParsedCall) match.Result {
+func namesAny(names *regexp.Regexp, c *call.Reading) match.Result {
 	for i := range c.Candidates {
 		if names.MatchString(c.Candidates[i].Text) {
 			return match.Yes
@@ -135,50 +160,57 @@ func namesAny(names *regexp.Regexp, c *resource.ParsedCall) match.Result {
 }
 
 // CoversCommand reports whether an allow pattern covers a command and names its secrets.
-func (p *Pattern) CoversCommand(c *resource.ParsedCall, command *shell.Command) bool {
+func (p *Pattern) CoversCommand(c *call.Reading, command *shell.Command) bool {
 	if p.argument.shell == nil || (len(command.Sets()) > 0 && !p.Rule.Within) || !p.coversWords(c, command) {
 		return false
 	}
-	if slices.ContainsFunc(c.SecretWords(command), func(i int) bool {
+	execution := c.Execution(command)
+	if slices.ContainsFunc(execution.Secrets(), func(i int) bool {
 		word, spelled := p.argument.shell.Word(i)
 		return !spelled || !c.Known.Profiles.NamesWord(word)
 	}) {
 		return false
 	}
-	return !p.Rule.Within || c.Places.CommandWithin(command, p.Rule.Scratch)
+	if !p.SpelledOut() && execution.Foreign() != "" {
+		return false
+	}
+	return !p.Rule.Within || execution.Within(p.Rule.Scratch)
 }
 
 // coversWords reports whether an allow pattern covers the words of a command, and its rule what the
 // command does. If it is a * alone, what the command does is enough.
-func (p *Pattern) coversWords(c *resource.ParsedCall, command *shell.Command) bool {
+func (p *Pattern) coversWords(c *call.Reading, command *shell.Command) bool {
 	if len(p.Rule.Does) == 0 {
 		return p.argument.shell.Covers(command, c.Known.Programs)
 	}
-	use := c.Places.UseOf(command)
-	return slices.Contains(p.Rule.Does, use.Class) && (p.argument.star || p.argument.shell.Covers(command, c.Known.Programs))
+	return slices.Contains(p.Rule.Does, c.Execution(command).Use.Class) && (p.argument.star || p.argument.shell.Covers(command, c.Known.Programs))
 }
 
 // Covers reports whether an allow pattern covers a resource other than a script.
-func (p *Pattern) Covers(c *resource.ParsedCall, r *resource.Candidate) bool {
+func (p *Pattern) Covers(c *call.Reading, r *call.Candidate) bool {
 	switch {
 	case p.Any:
 		return true
 	case p.Rule.MatchesArguments:
 		return p.argument.plain.Match(c.Whole()) && (r.Secret == "" || !strings.Contains(p.Text, "*"))
-	case c.Kind == resource.Path:
-		return p.argument.path != nil && r.Problem == "" && p.coversPath(c, r) && (r.Secret == "" || c.Known.Profiles.NamesSecret(p.argument.path))
-	case c.Kind == resource.URL:
+	case c.Kind == call.Path:
+		return p.argument.path != nil && r.Problem == "" && p.coversPath(c, r)
+	case c.Kind == call.URL:
 		return p.argument.url != nil && r.Problem == "" && p.argument.url.Covers(r.URL)
 	default:
 		return p.argument.plain.Match(r.Text)
 	}
 }
 
-// coversPath reports whether an allow pattern covers a path. If there is a workspace, a pattern that
-// begins with ./ covers only paths inside it, also where links in them lead.
-func (p *Pattern) coversPath(c *resource.ParsedCall, r *resource.Candidate) bool {
+// coversPath reports whether an allow pattern covers a path, and names its secrets, and a file of a repository other than
+// the workspace's own as it is. If there is a workspace, a pattern that begins with ./ covers only paths inside it, also
+// where links in them lead.
+func (p *Pattern) coversPath(c *call.Reading, r *call.Candidate) bool {
 	glob := p.argument.path
-	if !glob.Dotted || c.Known.Workspace == nil {
+	if (r.Secret != "" && !c.Known.Profiles.NamesSecret(glob)) || (r.Foreign != "" && strings.Contains(p.Text, "*")) {
+		return false
+	}
+	if !glob.Dotted || !c.Known.Workspace.HasFolders() {
 		return glob.Covers(r.Path) && (!p.Rule.Within || c.Places.CandidateWithin(r))
 	}
 	return c.Places.CandidateWithin(r) && slices.ContainsFunc(r.Place.Below, glob.Covers) &&
@@ -187,7 +219,7 @@ func (p *Pattern) coversPath(c *resource.ParsedCall, r *resource.Candidate) bool
 
 // matchText compares a pattern with a text, also if its argument does not fit the tool's kind, as a
 // glob of tools may be for several kinds.
-func (p *Pattern) matchText(r *resource.Candidate) match.Result {
+func (p *Pattern) matchText(r *call.Candidate) match.Result {
 	switch {
 	case p.argument.plain.Match(r.Text):
 		return match.Yes
@@ -198,17 +230,17 @@ func (p *Pattern) matchText(r *resource.Candidate) match.Result {
 }
 
 // InDoubt returns the part of a candidate that a pattern may match.
-func (p *Pattern) InDoubt(c *resource.ParsedCall, r *resource.Candidate) string {
+func (p *Pattern) InDoubt(c *call.Reading, r *call.Candidate) string {
 	switch {
-	case c.Kind == resource.Path && c.IsTree() && p.argument.path != nil && p.argument.path.Below(r.Path):
+	case c.Kind == call.Path && c.IsTree() && p.argument.path != nil && p.argument.path.Below(r.Path):
 		return match.Quote(r.Text) + " may be, or may contain, such a path"
-	case c.Kind == resource.Path:
+	case c.Kind == call.Path:
 		return "which file " + match.Quote(r.Text) + " is depends on the agent's folder, or on letter case"
-	case c.Kind == resource.URL:
+	case c.Kind == call.URL:
 		return match.Quote(r.Text) + " differs from it in scheme, port or letter case"
-	case c.Kind == resource.Shell && p.written:
+	case c.Kind == call.Shell && p.written:
 		return "it may write such a file"
-	case c.Kind == resource.Shell:
+	case c.Kind == call.Shell:
 		return p.argument.command.InDoubt(r.Script)
 	}
 	return match.Quote(r.Text) + " differs from it in letter case only"

@@ -52,6 +52,7 @@ var conditions = sync.OnceValues(func() (*cel.Env, error) {
 		cel.Variable("run.tainted", cel.BoolType),
 		cel.Variable("model", cel.StringType),
 		cel.Variable("dialect", cel.StringType),
+		cel.Variable("subagent", cel.StringType),
 		cel.Variable("risk", cel.StringType),
 		cel.Variable("now", cel.TimestampType),
 	)

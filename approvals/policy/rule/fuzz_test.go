@@ -5,8 +5,8 @@ import (
 	"slices"
 	"testing"
 
+	"github.com/heldcall/heldcall/approvals/policy/call"
 	"github.com/heldcall/heldcall/approvals/policy/match"
-	"github.com/heldcall/heldcall/approvals/policy/resource"
 	"github.com/heldcall/heldcall/approvals/policy/shell"
 )
 
@@ -54,7 +54,7 @@ func FuzzIndex(f *testing.F) {
 
 // coveringIsFound fails where the index does not find an allow pattern that covers one of some commands, or of
 // those that do the same.
-func coveringIsFound(t *testing.T, set *Set, c *resource.ParsedCall, commands []*shell.Command) {
+func coveringIsFound(t *testing.T, set *Set, c *call.Reading, commands []*shell.Command) {
 	for _, command := range commands {
 		keys := append(command.AppendAllowKeys(nil), c.Keys.Texts...)
 		found := slices.Collect(set.Allow.Candidates(c.Call.Tool, c.Kind, keys, false))

@@ -5,7 +5,7 @@ import (
 	"slices"
 	"sync"
 
-	"github.com/heldcall/heldcall/approvals/policy/resource"
+	"github.com/heldcall/heldcall/approvals/policy/call"
 	"github.com/heldcall/heldcall/internal/toolname"
 )
 
@@ -20,8 +20,8 @@ type Index struct {
 // toolPatterns are patterns for the same tools, by key.
 type toolPatterns struct {
 	all    []*Pattern
-	keysOf func(*Pattern, resource.Kind) []string
-	kinds  [resource.Kinds]struct {
+	keysOf func(*Pattern, call.Kind) []string
+	kinds  [call.Kinds]struct {
 		once  sync.Once
 		keyed map[string][]*Pattern
 		rest  []*Pattern // may match whatever the key
@@ -34,7 +34,7 @@ func NewIndex(patterns []*Pattern) *Index { return newIndexBy((*Pattern).keys, p
 // NewAllowIndex is newIndex for patterns that allow.
 func NewAllowIndex(patterns []*Pattern) *Index { return newIndexBy((*Pattern).allowKeys, patterns) }
 
-func newIndexBy(keysOf func(*Pattern, resource.Kind) []string, patterns []*Pattern) *Index {
+func newIndexBy(keysOf func(*Pattern, call.Kind) []string, patterns []*Pattern) *Index {
 	x := &Index{All: patterns, named: map[string]*toolPatterns{}, globs: &toolPatterns{keysOf: keysOf}, keyed: map[string][]string{}}
 	for i, p := range patterns {
 		p.Rank = i
@@ -59,13 +59,13 @@ func (x *Index) OfRule(r *Rule) *Index {
 }
 
 // AnyFor reports whether a pattern is for a tool with a resource of a kind.
-func (x *Index) AnyFor(tool string, k resource.Kind) bool {
+func (x *Index) AnyFor(tool string, k call.Kind) bool {
 	return x != nil && (x.named[tool] != nil || slices.ContainsFunc(x.globs.all, func(p *Pattern) bool { return p.IsFor(tool, k) }))
 }
 
 // Candidates returns the patterns that may match a resource of a kind with some keys, in no order
 // and with repetitions, or all of the tool's patterns.
-func (x *Index) Candidates(tool string, k resource.Kind, keys []string, every bool) iter.Seq[*Pattern] {
+func (x *Index) Candidates(tool string, k call.Kind, keys []string, every bool) iter.Seq[*Pattern] {
 	return func(yield func(*Pattern) bool) {
 		if x == nil {
 			return
@@ -121,7 +121,7 @@ func NewMeantName(name string, whole bool) *MeantName {
 func (n *MeantName) Keys() []string { return n.keys }
 
 // First returns the pattern of lowest rank that has one of some keys and is like that, or nil.
-func (x *Index) First(tool string, k resource.Kind, keys []string, like func(*Pattern) bool) *Pattern {
+func (x *Index) First(tool string, k call.Kind, keys []string, like func(*Pattern) bool) *Pattern {
 	var found *Pattern
 	for p := range x.Candidates(tool, k, keys, false) {
 		if (found == nil || p.Rank < found.Rank) && like(p) {
@@ -131,7 +131,7 @@ func (x *Index) First(tool string, k resource.Kind, keys []string, like func(*Pa
 	return found
 }
 
-func (s *toolPatterns) visit(k resource.Kind, keys []string, every bool, yield func(*Pattern) bool) bool {
+func (s *toolPatterns) visit(k call.Kind, keys []string, every bool, yield func(*Pattern) bool) bool {
 	few := len(s.all) <= 4
 	if every || few {
 		return visit(s.all, yield)

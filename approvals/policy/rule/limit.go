@@ -7,15 +7,15 @@ import (
 
 	"go.yaml.in/yaml/v3"
 
-	"github.com/heldcall/heldcall/approvals/policy/resource"
+	"github.com/heldcall/heldcall/approvals/policy/call"
 	"github.com/heldcall/heldcall/internal/strictyaml"
 )
 
 // Limit is how many calls a rule lets pass, or asks about.
 type Limit struct {
-	PerTurn, PerRun, PerMinute int             // calls; 0: any number
-	Then                       resource.Action // of a call beyond: [resource.Ask] or [resource.Deny]
-	Key                        string          // the same as long as patterns and condition of the rule are
+	PerTurn, PerRun, PerMinute int         // calls; 0: any number
+	Then                       call.Action // of a call beyond: [call.Ask] or [call.Deny]
+	Key                        string      // the same as long as patterns and condition of the rule are
 }
 
 func (r *ruleReader) limit(n *yaml.Node, path string) {
@@ -29,7 +29,7 @@ func (r *ruleReader) limit(n *yaml.Node, path string) {
 				r.Fail(n, path, "must be at most %d", maxPerMinute)
 			}
 		}},
-		{Name: "then", Read: resource.SetOneOf(&r.Reader, &l.Then, resource.Ask, resource.Deny)},
+		{Name: "then", Read: call.SetOneOf(&r.Reader, &l.Then, call.Ask, call.Deny)},
 	})
 	if len(r.Errors) == before && l.PerTurn == 0 && l.PerRun == 0 && l.PerMinute == 0 {
 		r.Fail(n, path, "limits nothing: write per_turn, per_run or per_minute")
@@ -48,12 +48,12 @@ func (r *ruleReader) checkLimit(path string) {
 	switch {
 	case !asks && !allows:
 		r.Fail(r.limitAt, path, "has no effect: the rule has neither an allow list nor an ask list")
-	case asks && l.Then == resource.Ask:
+	case asks && l.Then == call.Ask:
 		r.Fail(r.limitAt, path, "then: ask has no effect in a rule with an ask list: write then: deny")
 	case l.Then == "" && asks:
-		l.Then = resource.Deny
+		l.Then = call.Deny
 	case l.Then == "":
-		l.Then = resource.Ask
+		l.Then = call.Ask
 	}
 	for _, p := range slices.Concat(r.to.allow, r.to.ask) {
 		if p.Rule == r.rule {
@@ -66,7 +66,7 @@ func (r *ruleReader) checkLimit(path string) {
 // asksBeyond reports whether the rule asks about calls beyond its limit, so that settings of ask
 // rules apply.
 func (r *ruleReader) asksBeyond() bool {
-	return r.rule.Limit != nil && r.rule.Limit.Then == resource.Ask
+	return r.rule.Limit != nil && r.rule.Limit.Then == call.Ask
 }
 
 // maxPerMinute bounds a limit, as the time of each call is kept.

@@ -8,7 +8,7 @@ import (
 
 	"go.yaml.in/yaml/v3"
 
-	"github.com/heldcall/heldcall/approvals/policy/resource"
+	"github.com/heldcall/heldcall/approvals/policy/call"
 	"github.com/heldcall/heldcall/approvals/policy/shell/programs"
 	"github.com/heldcall/heldcall/approvals/policy/workspace"
 	"github.com/heldcall/heldcall/internal/strictyaml"
@@ -19,11 +19,11 @@ import (
 func Parse(name string, src []byte) (*Set, error) {
 	r := newReader(name)
 	set := EmptySet()
-	set.Known.Profiles, set.fallback = resource.KnownProfiles(), ""
+	set.Known.Profiles, set.fallback = call.KnownProfiles(), ""
 	if root := r.Root(src); root != nil {
 		r.policy(root, set)
 	}
-	set.fallback = cmp.Or(set.fallback, resource.Ask)
+	set.fallback = cmp.Or(set.fallback, call.Ask)
 	if len(r.Errors) > 0 {
 		slices.SortStableFunc(r.Errors, func(a, b *strictyaml.Error) int { return cmp.Compare(a.Line, b.Line) })
 		return nil, r.Errors
@@ -34,10 +34,10 @@ func Parse(name string, src []byte) (*Set, error) {
 func (r *reader) policy(root *yaml.Node, p *Set) {
 	var tools, rules, secrets, results, taint *yaml.Node
 	r.Mapping(root, "", []strictyaml.Key{
-		{Name: "default", Read: resource.SetAction(&r.Reader, &p.fallback)},
+		{Name: "default", Read: call.SetAction(&r.Reader, &p.fallback)},
 		{Name: "ambiguous", Read: func(n *yaml.Node, path string) {
 			p.Ambiguous = Basis{Rule: "ambiguous (" + r.Place(n.Line) + ")", Reason: "The call can be read in more than one way; the policy denies such calls."}
-			resource.SetOneOf(&r.Reader, &p.Ambiguous.Action, resource.Ask, resource.Deny)(n, path)
+			call.SetOneOf(&r.Reader, &p.Ambiguous.Action, call.Ask, call.Deny)(n, path)
 		}},
 		{Name: "profiles", Read: func(n *yaml.Node, path string) { r.profiles(n, path, &p.Known) }},
 		{Name: "programs", Read: func(n *yaml.Node, path string) {
@@ -50,8 +50,9 @@ func (r *reader) policy(root *yaml.Node, p *Set) {
 		{Name: "questions", Read: func(n *yaml.Node, path string) { r.readQuestions(n, path, &p.Questions) }},
 		{Name: "secrets", Read: func(n *yaml.Node, _ string) { secrets = n }},
 		{Name: "hosted_tools", Read: func(n *yaml.Node, path string) { r.hostedTools(n, path, &p.Hosted) }},
-		{Name: "hosted_mcp", Read: resource.SetOneOf(&r.Reader, &p.Hosted.mcp, resource.Ask, resource.Allow)},
+		{Name: "hosted_mcp", Read: call.SetOneOf(&r.Reader, &p.Hosted.mcp, call.Ask, call.Allow)},
 		{Name: "results", Read: func(n *yaml.Node, _ string) { results = n }},
+		{Name: "results_unseen", Read: call.SetOneOf(&r.Reader, &p.Results.Unseen, UnseenWarn, UnseenDeny)},
 		{Name: "taint", Read: func(n *yaml.Node, _ string) { taint = n }},
 		{Name: "workspace", Read: func(n *yaml.Node, path string) { r.readWorkspace(n, path, &p.Known) }},
 	}, "denial", "grants", "limit", "limits", "mode")
@@ -60,7 +61,7 @@ func (r *reader) policy(root *yaml.Node, p *Set) {
 	}
 	if tools != nil {
 		r.tools(tools, "tools", &p.Known)
-		slices.SortFunc(p.Known.Tools, resource.BySpecificity)
+		slices.SortFunc(p.Known.Tools, call.BySpecificity)
 		p.Known.Join()
 	}
 	if secrets != nil {
@@ -83,7 +84,7 @@ func isEmpty(n *yaml.Node) bool {
 }
 
 // readWorkspace reads the folders in which agents work. The policy itself is never inside.
-func (r *reader) readWorkspace(n *yaml.Node, path string, known *resource.Known) {
+func (r *reader) readWorkspace(n *yaml.Node, path string, known *call.Known) {
 	file, err := filepath.Abs(r.File)
 	if err != nil {
 		r.Fail(n, path, "is relative to a folder that cannot be found: %s", err)
@@ -106,7 +107,7 @@ func (r *reader) readWorkspace(n *yaml.Node, path string, known *resource.Known)
 }
 
 // profiles reads all, none, or a list of agents.
-func (r *reader) profiles(n *yaml.Node, path string, known *resource.Known) {
+func (r *reader) profiles(n *yaml.Node, path string, known *call.Known) {
 	if n.Kind != yaml.SequenceNode {
 		if r.OneOf(n, path, []string{"all", "none"}) == "none" {
 			known.Profiles = known.Profiles.Of(nil)

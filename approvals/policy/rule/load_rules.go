@@ -10,7 +10,7 @@ import (
 	"go.yaml.in/yaml/v3"
 
 	"github.com/heldcall/heldcall/approvals"
-	"github.com/heldcall/heldcall/approvals/policy/resource"
+	"github.com/heldcall/heldcall/approvals/policy/call"
 	"github.com/heldcall/heldcall/approvals/policy/shell/programs"
 	"github.com/heldcall/heldcall/internal/strictyaml"
 )
@@ -65,7 +65,7 @@ func (r *ruleReader) keys() []strictyaml.Key {
 		{Name: "when", Read: func(n *yaml.Node, path string) { rule.When = r.condition(n, path) }},
 		{Name: "limit", Read: r.limit},
 		{Name: "reason", Read: r.SetText(&rule.Reason)},
-		{Name: "risk", Read: resource.SetRisk(&r.Reader, &rule.Risk)},
+		{Name: "risk", Read: call.SetRisk(&r.Reader, &rule.Risk)},
 		{Name: "title", Read: r.question(func(n *yaml.Node, path string) { rule.Title = r.message(n, path) })},
 		{Name: "denial", Read: func(n *yaml.Node, path string) { rule.Denial = r.message(n, path) }},
 		{Name: "hold", Read: r.question(func(n *yaml.Node, path string) {
@@ -122,7 +122,7 @@ func (r *ruleReader) patternList(to *[]*Pattern, covers bool) func(*yaml.Node, s
 		r.later = append(r.later, func() {
 			r.patterns(n, path, r.rule, r.in, covers, to)
 			for _, p := range r.to.ask {
-				p.written = p.class != nil && *p.class == resource.Path
+				p.written = p.class != nil && *p.class == call.Path
 			}
 		})
 	}

@@ -7,11 +7,11 @@ import (
 
 	"go.yaml.in/yaml/v3"
 
-	"github.com/heldcall/heldcall/approvals/policy/resource"
+	"github.com/heldcall/heldcall/approvals/policy/call"
 	"github.com/heldcall/heldcall/internal/strictyaml"
 )
 
-func (r *reader) tools(n *yaml.Node, path string, known *resource.Known) {
+func (r *reader) tools(n *yaml.Node, path string, known *call.Known) {
 	r.Members(n, path, func(name, value *yaml.Node, path string) {
 		only, err := NewPattern(name.Value)
 		switch {
@@ -22,22 +22,22 @@ func (r *reader) tools(n *yaml.Node, path string, known *resource.Known) {
 			r.Fail(name, path, "must be a tool's name or a glob of names, without an argument")
 			return
 		}
-		t := &resource.Tool{Name: name.Value, Names: only.Tool, Where: fmt.Sprintf("tool %s (%s)", name.Value, r.Place(name.Line))}
+		t := &call.Tool{Name: name.Value, Names: only.Tool, Where: fmt.Sprintf("tool %s (%s)", name.Value, r.Place(name.Line))}
 		r.Mapping(value, path, []strictyaml.Key{
 			{Name: "resource", Read: func(n *yaml.Node, path string) { t.Fields, t.Typed = r.fields(n, path), true }},
 			{Name: "as", Read: func(n *yaml.Node, path string) {
-				if n.Value == resource.Question {
+				if n.Value == call.Question {
 					t.Question = true
 					return
 				}
-				resource.ReadKind(&r.Reader, n, path, t)
+				call.ReadKind(&r.Reader, n, path, t)
 				t.Typed, t.Kinded = true, true
 			}},
 			{Name: "replace", Read: r.SetBool(&t.Replace)},
 			{Name: "workdir", Read: func(n *yaml.Node, path string) { t.Workdir, t.AnyFolder = r.fields(n, path), true }},
 			{Name: "args", Read: func(n *yaml.Node, path string) { t.Args, t.Listed = r.args(n, path), true }},
-			{Name: "risk", Read: resource.SetRisk(&r.Reader, &t.Risk)},
-			{Name: "default", Read: resource.SetAction(&r.Reader, &t.Fallback)},
+			{Name: "risk", Read: call.SetRisk(&r.Reader, &t.Risk)},
+			{Name: "default", Read: call.SetAction(&r.Reader, &t.Fallback)},
 		}, "limit", "profile")
 		known.Tools = append(known.Tools, t)
 	})

@@ -9,8 +9,8 @@ import (
 	"strings"
 	"unicode"
 
+	"github.com/heldcall/heldcall/approvals/policy/call"
 	"github.com/heldcall/heldcall/approvals/policy/match"
-	"github.com/heldcall/heldcall/approvals/policy/resource"
 	"github.com/heldcall/heldcall/approvals/policy/shell"
 	"github.com/heldcall/heldcall/internal/toolname"
 )
@@ -26,7 +26,7 @@ type Pattern struct {
 	Tool  match.Glob
 
 	mended   *regexp.Regexp // of the names that agents mend to one of Tool: see [toolname.Pattern]; nil for a tool without a star, and for * alone
-	class    *resource.Kind // path(argument) or shell(argument): for every tool of a kind; nil: for the named tools
+	class    *call.Kind     // path(argument) or shell(argument): for every tool of a kind; nil: for the named tools
 	written  bool           // it is also about the files that shell commands write
 	Any      bool           // no argument part: every call of the tool
 	argument argumentForms
@@ -89,15 +89,15 @@ func newArgument(text string) argumentForms {
 }
 
 // classes are the tool names that are for every tool of a kind, in a pattern with an argument.
-var classes = map[string]resource.Kind{"path": resource.Path, "shell": resource.Shell}
+var classes = map[string]call.Kind{"path": call.Path, "shell": call.Shell}
 
 // IsFor reports whether a pattern is for a tool with a resource of a kind.
-func (p *Pattern) IsFor(tool string, k resource.Kind) bool {
-	return (p.Tool.Match(tool) || (p.class != nil && k == *p.class) || (p.written && k == resource.Shell)) && p.Rule.concerns(k)
+func (p *Pattern) IsFor(tool string, k call.Kind) bool {
+	return (p.Tool.Match(tool) || (p.class != nil && k == *p.class) || (p.written && k == call.Shell)) && p.Rule.concerns(k)
 }
 
 // Fits returns an error if a pattern fits none of the kinds of the tools that it is for.
-func (p *Pattern) Fits(kinds []resource.Kind, allows bool) error {
+func (p *Pattern) Fits(kinds []call.Kind, allows bool) error {
 	var err error
 	for _, k := range kinds {
 		one := p.check(k, allows)
@@ -110,15 +110,15 @@ func (p *Pattern) Fits(kinds []resource.Kind, allows bool) error {
 }
 
 // check returns why a pattern cannot be meant for a tool of a kind.
-func (p *Pattern) check(k resource.Kind, allows bool) error {
+func (p *Pattern) check(k call.Kind, allows bool) error {
 	switch {
 	case p.Any || (p.argument.star && !allows) || (p.Rule != nil && p.Rule.MatchesArguments):
 		return nil
-	case k == resource.Path:
+	case k == call.Path:
 		return p.argument.pathErr
-	case k == resource.URL:
+	case k == call.URL:
 		return p.argument.urlErr
-	case k == resource.Shell && allows:
+	case k == call.Shell && allows:
 		return p.argument.shellErr
 	}
 	return nil
@@ -126,20 +126,20 @@ func (p *Pattern) check(k resource.Kind, allows bool) error {
 
 // keys returns the lookup keys of a deny or ask pattern, or none if any resource may match. A
 // resource that matches has one of them.
-func (p *Pattern) keys(k resource.Kind) []string {
-	if p.Any || p.argument.star || p.Rule.MatchesArguments || (p.written && k == resource.Shell) {
+func (p *Pattern) keys(k call.Kind) []string {
+	if p.Any || p.argument.star || p.Rule.MatchesArguments || (p.written && k == call.Shell) {
 		return nil
 	}
 	switch k {
-	case resource.Path:
+	case call.Path:
 		return p.argument.pathKeys()
-	case resource.URL:
+	case call.URL:
 		if url := p.argument.url; url != nil && url.Fixed {
 			return []string{url.Key}
 		}
-	case resource.Shell:
+	case call.Shell:
 		return p.argument.commandKeys()
-	case resource.Plain:
+	case call.Plain:
 		if lower := p.argument.lower; len(lower) == 1 && lower[0].Literal() {
 			return []string{lower[0].Prefix()}
 		}
@@ -181,7 +181,7 @@ func byStrictness(a, b *Pattern) int {
 }
 
 // Basis returns the basis of a verdict that the pattern decides.
-func (p *Pattern) Basis(a resource.Action) Basis {
+func (p *Pattern) Basis(a call.Action) Basis {
 	b := Basis{Action: a, Rule: p.Where, Risk: p.Rule.Risk, Reason: p.Rule.Reason}
 	if b.Reason == "" {
 		b.Reason = "A policy rule " + verb(a) + " " + p.Text + "."
@@ -192,11 +192,11 @@ func (p *Pattern) Basis(a resource.Action) Basis {
 	return b
 }
 
-func verb(a resource.Action) string {
+func verb(a call.Action) string {
 	switch a {
-	case resource.Allow:
+	case call.Allow:
 		return "allows"
-	case resource.Deny:
+	case call.Deny:
 		return "denies"
 	default:
 		return "requires approval for"
@@ -206,16 +206,16 @@ func verb(a resource.Action) string {
 // allowKeys is keys for an allow pattern. These keys are more specific, as allow patterns need not
 // match through quoting, folders and letter case: the words before the first * of a command, or the
 // first segment of a path.
-func (p *Pattern) allowKeys(k resource.Kind) []string {
+func (p *Pattern) allowKeys(k call.Kind) []string {
 	switch {
 	case p.Any || p.argument.star || p.Rule.MatchesArguments:
-	case k == resource.Shell && p.argument.shell != nil:
+	case k == call.Shell && p.argument.shell != nil:
 		if key := p.argument.shell.Key(); key != "" {
 			return []string{key}
 		}
-	case k == resource.Path && p.argument.path != nil && !p.argument.path.Fixed && !p.argument.path.Dotted:
+	case k == call.Path && p.argument.path != nil && !p.argument.path.Fixed && !p.argument.path.Dotted:
 		if first := match.FirstSegment(p.argument.path.Lower); !strings.ContainsAny(first, `*\`) {
-			return []string{resource.RootKey(&p.argument.path.Location, first)}
+			return []string{call.RootKey(&p.argument.path.Location, first)}
 		}
 	}
 	return p.keys(k)

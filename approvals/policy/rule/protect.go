@@ -7,8 +7,8 @@ import (
 	"strings"
 
 	"github.com/heldcall/heldcall/approvals"
+	"github.com/heldcall/heldcall/approvals/policy/call"
 	"github.com/heldcall/heldcall/approvals/policy/match"
-	"github.com/heldcall/heldcall/approvals/policy/resource"
 )
 
 // Protection is the rule name of verdicts that protect files.
@@ -20,8 +20,8 @@ func (p *Set) Protect(folder string, files ...string) *Set {
 	if err != nil {
 		panic("internal error: the condition of protected files: " + err.Error())
 	}
-	writes := &Rule{Reason: "The file belongs to heldcall; agents may not write to it.", Kinds: []resource.Kind{resource.Path}, When: notLow}
-	names := &Rule{Reason: "The command names a file that belongs to heldcall.", Kinds: []resource.Kind{resource.Shell}, Names: namesOf(files)}
+	writes := &Rule{Reason: "The file belongs to heldcall; agents may not write to it.", Kinds: []call.Kind{call.Path}, When: notLow}
+	names := &Rule{Reason: "The command names a file that belongs to heldcall.", Kinds: []call.Kind{call.Shell}, Names: namesOf(files)}
 	names.Risk = approvals.RiskCritical
 	var deny []*Pattern
 	for _, file := range files {

@@ -5,8 +5,8 @@ import (
 
 	"go.yaml.in/yaml/v3"
 
+	"github.com/heldcall/heldcall/approvals/policy/call"
 	"github.com/heldcall/heldcall/approvals/policy/match"
-	"github.com/heldcall/heldcall/approvals/policy/resource"
 	"github.com/heldcall/heldcall/internal/strictyaml"
 )
 
@@ -16,11 +16,20 @@ type Results struct {
 	Deny, Ask, Redact []*Pattern // the strictest first; see [Rule.Contains]
 	Allow             *Index     // nil: none
 	Taint             []*Pattern // a run that reads such a result is tainted
+	// Unseen is what happens to a conversation that continues without the results of released calls: [UnseenWarn],
+	// [UnseenDeny] or "" for the default.
+	Unseen call.Action
 }
+
+// The values of results_unseen.
+const (
+	UnseenWarn call.Action = "warn"
+	UnseenDeny call.Action = call.Deny
+)
 
 // Any reports whether there is a pattern that concerns a result.
 func (r *Results) Any() bool {
-	return len(r.Deny)+len(r.Ask)+len(r.Redact)+len(r.Taint) > 0
+	return len(r.Deny)+len(r.Ask)+len(r.Redact)+len(r.Taint) > 0 || r.Unseen != ""
 }
 
 // resultSettings are the keys that rules about results share with those about calls.
@@ -38,7 +47,7 @@ func (r *reader) readResults(rules, taint *yaml.Node, in *Set) {
 	for _, list := range [][]*Pattern{read.deny, read.ask, read.allow, read.redact, read.taint} {
 		slices.SortFunc(list, byStrictness)
 	}
-	in.Results = Results{read.deny, read.ask, read.redact, NewAllowIndex(read.allow), read.taint}
+	in.Results = Results{read.deny, read.ask, read.redact, NewAllowIndex(read.allow), read.taint, in.Results.Unseen}
 }
 
 func (r *reader) readResult(n *yaml.Node, path string, in *Set, to *lists) {
@@ -92,4 +101,4 @@ func (r *reader) readDetectors(n *yaml.Node, path string) (detectors []*Detector
 
 // MayMatch reports whether a pattern of a list that restricts matches a call, or may. Nil is a
 // call that is not known.
-func (p *Pattern) MayMatch(c *resource.ParsedCall) bool { return c == nil || p.Compare(c) != match.No }
+func (p *Pattern) MayMatch(c *call.Reading) bool { return c == nil || p.Compare(c) != match.No }

@@ -7,7 +7,7 @@ import (
 	"time"
 
 	"github.com/heldcall/heldcall/approvals"
-	"github.com/heldcall/heldcall/approvals/policy/resource"
+	"github.com/heldcall/heldcall/approvals/policy/call"
 	"github.com/heldcall/heldcall/approvals/policy/shell/programs"
 )
 
@@ -28,13 +28,13 @@ type Rule struct {
 	Contains         []*Detector      // of a rule about results: what it is about; none: whole results
 	Grant            *Granted         // nil of a rule of the policy
 
-	Kinds []resource.Kind // of the resources of the tools that the rule is about; nil: any
-	Names *regexp.Regexp  // finds the names that a call must contain; nil: none
+	Kinds []call.Kind    // of the resources of the tools that the rule is about; nil: any
+	Names *regexp.Regexp // finds the names that a call must contain; nil: none
 }
 
 // Basis is the source of a verdict: a rule, a grant or a default.
 type Basis struct {
-	Action resource.Action
+	Action call.Action
 	Rule   string
 	Reason string
 	Risk   approvals.Risk
@@ -85,7 +85,7 @@ func riskLevel(r approvals.Risk) int {
 	return slices.Index([]approvals.Risk{approvals.RiskLow, approvals.RiskMedium, approvals.RiskHigh, approvals.RiskCritical}, r)
 }
 
-func (r *Rule) concerns(k resource.Kind) bool {
+func (r *Rule) concerns(k call.Kind) bool {
 	return r == nil || len(r.Kinds) == 0 || slices.Contains(r.Kinds, k)
 }
 

@@ -7,14 +7,16 @@ import (
 	"time"
 
 	"github.com/heldcall/heldcall/approvals"
+	"github.com/heldcall/heldcall/approvals/policy/call"
 	"github.com/heldcall/heldcall/approvals/policy/match"
-	"github.com/heldcall/heldcall/approvals/policy/resource"
 )
 
 // noCalls are the rules of a policy that allows no call by name.
 type noCalls struct{ *Set }
 
-func (noCalls) PassesByName(*resource.Call) bool { return false }
+func (noCalls) Patterns() int { return 0 }
+
+func (noCalls) AllowsAny(*call.Call) bool { return false }
 
 func mustParse(t *testing.T, src string) *Set {
 	t.Helper()
@@ -25,8 +27,8 @@ func mustParse(t *testing.T, src string) *Set {
 	return set
 }
 
-func parseCall(set *Set, tool, arguments string) *resource.ParsedCall {
-	return resource.Parse(resource.Call{Tool: tool, Arguments: arguments}, &set.Known, noCalls{set})
+func parseCall(set *Set, tool, arguments string) *call.Reading {
+	return call.Read(call.Call{Tool: tool, Arguments: arguments}, &set.Known, noCalls{set})
 }
 
 const tools = "tools: {path: {resource: x, as: path}, shell: {resource: x, as: shell}, url: {resource: x, as: url}, plain: {resource: x}}\n"
@@ -74,7 +76,7 @@ func TestPatternMistakes(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if p.Fits([]resource.Kind{resource.Shell}, true) == nil || p.Fits([]resource.Kind{resource.Shell}, false) != nil || p.Fits([]resource.Kind{resource.Shell, resource.Plain}, true) != nil {
+	if p.Fits([]call.Kind{call.Shell}, true) == nil || p.Fits([]call.Kind{call.Shell}, false) != nil || p.Fits([]call.Kind{call.Shell, call.Plain}, true) != nil {
 		t.Error("the pattern does not fit as it should")
 	}
 }
@@ -121,7 +123,7 @@ func TestIndexFindsWhatMatches(t *testing.T) {
 		f(tt.tool, `{"x":"`+tt.x+`"}`)
 		f(tt.tool, `{"x":"`+tt.neutral+`","more":"`+tt.x+`"}`)
 	}
-	if set.Deny.AnyFor("other", resource.Plain) || !set.Compares("path", resource.Path) {
+	if set.Deny.AnyFor("other", call.Plain) || !set.Compares("path", call.Path) {
 		t.Error("patterns are not found by their tools")
 	}
 }

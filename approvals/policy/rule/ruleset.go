@@ -14,7 +14,7 @@ import (
 	"strings"
 
 	"github.com/heldcall/heldcall/approvals"
-	"github.com/heldcall/heldcall/approvals/policy/resource"
+	"github.com/heldcall/heldcall/approvals/policy/call"
 	"github.com/heldcall/heldcall/approvals/policy/shell"
 	"github.com/heldcall/heldcall/approvals/policy/workspace"
 )
@@ -22,9 +22,9 @@ import (
 // Set is a parsed policy: its rules and the known tools. It is immutable and safe for concurrent
 // use.
 type Set struct {
-	fallback  resource.Action // where nothing else decides
-	Ambiguous Basis           // of calls with more than one reading
-	Known     resource.Known
+	fallback  call.Action // where nothing else decides
+	Ambiguous Basis       // of calls with more than one reading
+	Known     call.Known
 	Deny      *Index
 	Ask       *Index
 	Allow     *Index
@@ -39,14 +39,14 @@ type Set struct {
 // EmptySet returns the rules where there is no file: people are asked about everything.
 func EmptySet() *Set {
 	return &Set{
-		fallback: resource.Ask, Deny: NewIndex(nil), Ask: NewIndex(nil), Allow: NewIndex(nil), Rewrite: NewIndex(nil),
-		Known:  resource.Known{Profiles: resource.KnownProfiles().Without(), Programs: shell.KnownPrograms()},
+		fallback: call.Ask, Deny: NewIndex(nil), Ask: NewIndex(nil), Allow: NewIndex(nil), Rewrite: NewIndex(nil),
+		Known:  call.Known{Profiles: call.KnownProfiles().Without(), Programs: shell.KnownPrograms()},
 		Hosted: hosted{rule: "default"},
 	}
 }
 
 // Compares reports whether a deny or ask rule is for a tool with a resource of a kind.
-func (p *Set) Compares(tool string, k resource.Kind) bool {
+func (p *Set) Compares(tool string, k call.Kind) bool {
 	return p.Deny.AnyFor(tool, k) || p.Ask.AnyFor(tool, k)
 }
 
@@ -58,11 +58,11 @@ func (p *Set) Work(w *workspace.Workspace) *Set {
 }
 
 // KindsFor are the kinds of the resources of the tools that a pattern may mean.
-func (p *Set) KindsFor(of *Pattern) []resource.Kind {
+func (p *Set) KindsFor(of *Pattern) []call.Kind {
 	if of.class != nil {
-		return []resource.Kind{*of.class}
+		return []call.Kind{*of.class}
 	}
-	var found []resource.Kind
+	var found []call.Kind
 	names := of.Tool
 	if names.Literal() {
 		if t := p.Known.Tool(names.Prefix()); t != nil {
@@ -80,7 +80,7 @@ func (p *Set) KindsFor(of *Pattern) []resource.Kind {
 
 // ByDefault returns the basis for calls that no rule matches. The risk of a built-in profile
 // decides only if the policy has neither a default nor an entry or allow rule for the tool.
-func (p *Set) ByDefault(name string, k resource.Kind, t *resource.Tool) Basis {
+func (p *Set) ByDefault(name string, k call.Kind, t *call.Tool) Basis {
 	by := Basis{Action: p.fallback, Rule: "default", Reason: "No rule matches this call; the policy's default is to " + string(p.fallback) + "."}
 	switch {
 	case t == nil:
@@ -88,9 +88,9 @@ func (p *Set) ByDefault(name string, k resource.Kind, t *resource.Tool) Basis {
 		by = Basis{Action: t.Fallback, Rule: t.Where, Reason: t.Reason()}
 	case t.Risk == "", t.Builtin && (!p.Known.Profiles.Risks || t.Own || p.Allow.AnyFor(name, k)):
 	default:
-		by = Basis{Action: resource.Ask, Rule: t.Where, Reason: t.RiskReason(), Builtin: t.Builtin, Rated: true}
+		by = Basis{Action: call.Ask, Rule: t.Where, Reason: t.RiskReason(), Builtin: t.Builtin, Rated: true}
 		if t.Risk == approvals.RiskLow {
-			by.Action = resource.Allow
+			by.Action = call.Allow
 		}
 	}
 	return by
@@ -135,7 +135,7 @@ func (p *Set) Warnings() []string {
 // withoutWorkspace warns of a rule for the workspace where the policy names none.
 func (p *Set) withoutWorkspace() []string {
 	for _, one := range p.Allow.All {
-		if one.Rule.Within && p.Known.Workspace == nil {
+		if one.Rule.Within && !p.Known.Workspace.HasFolders() {
 			return []string{fmt.Sprintf("%s: within: workspace allows nothing, but for clients whose configuration names a workspace: write workspace: [FOLDER].", one.Where)}
 		}
 	}

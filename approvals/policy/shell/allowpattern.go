@@ -53,6 +53,9 @@ func NewAllowPattern(text string) (*AllowPattern, error) {
 // Suggest returns the argument of the allow pattern of the first n words of a command, open to any operands if it is
 // open, or "" if that does not cover the command.
 func (c *Command) Suggest(t *Programs, n int, open bool) string {
+	if c.seen != nil && strings.Contains(strings.Join(c.seen[:n], ""), unknown) {
+		return "" // its words have a sign in place of unknown text
+	}
 	text, literal := c.source.literal, c.source.literal != ""
 	if !literal || n < len(c.Words) {
 		text = QuoteWords(c.Words[:n])

@@ -4,18 +4,8 @@ import (
 	"slices"
 	"strings"
 
-	"mvdan.cc/sh/v3/syntax"
-
 	"github.com/heldcall/heldcall/approvals/policy/shell/programs"
 )
-
-func callWords(call *syntax.CallExpr) []word {
-	words := make([]word, 0, len(call.Args))
-	for _, w := range call.Args {
-		words = appendWords(words, w)
-	}
-	return words
-}
 
 func (f *finder) command(words []word, piped bool, depth int) *Command {
 	c := &Command{data: dataFlow{piped: piped}, Words: make([]string, len(words))}
@@ -26,6 +16,12 @@ func (f *finder) command(words []word, piped bool, depth int) *Command {
 				c.wild = make([]bool, len(words))
 			}
 			c.wild[i] = true
+		}
+		if one.Shown != "" {
+			if c.seen == nil {
+				c.seen = make([]string, len(words))
+			}
+			c.seen[i] = one.Shown
 		}
 	}
 	text := strings.Join(c.Words, " ")

@@ -126,7 +126,7 @@ func TestInDoubt(t *testing.T) {
 	}
 }
 
-func TestNotSimple(t *testing.T) {
+func TestCompound(t *testing.T) {
 	for src, want := range map[string]string{
 		"":                                   "no command",
 		"ls # x":                             "a comment",
@@ -148,7 +148,7 @@ func TestNotSimple(t *testing.T) {
 		"ls a~b ~/c":                         "",
 		"ls =b":                              "a shell may expand",
 	} {
-		if got := KnownPrograms().Parse(src).NotSimple; !strings.Contains(got, want) || (want == "") != (got == "") {
+		if got := KnownPrograms().Parse(src).Compound; !strings.Contains(got, want) || (want == "") != (got == "") {
 			t.Errorf("%q: %q, want %q", src, got, want)
 		}
 	}

@@ -18,17 +18,17 @@ var filters = []string{"head", "tail", "sort", "uniq", "grep"}
 
 // substitutes reports whether a word is the output of a command that lists files, a glob of files of
 // the folder, or a part of what echo prints.
-func (t *Programs) substitutes(program string, w *syntax.Word) bool {
-	shows := t.OnlyShows(program)
-	if shows && wordOf(w).Leading {
+func (w *walk) substitutes(program string, arg *syntax.Word, known scope) bool {
+	shows := w.in.table.OnlyShows(program)
+	if shows && wordOf(arg).Leading {
 		return true // options only change the output
 	}
-	return (shows || program == "echo") && t.substitutesOnly(program, w)
+	return (shows || program == "echo") && w.substitutesOnly(program, arg, known)
 }
 
 // substitutesOnly is substitutes for substitutions.
-func (t *Programs) substitutesOnly(program string, w *syntax.Word) bool {
-	rest, subs := withoutSubstitutions(w)
+func (w *walk) substitutesOnly(program string, arg *syntax.Word, known scope) bool {
+	rest, subs := withoutSubstitutions(arg)
 	if len(subs) == 0 || wordOf(rest).Why != "" {
 		return false
 	}
@@ -36,10 +36,11 @@ func (t *Programs) substitutesOnly(program string, w *syntax.Word) bool {
 		return false
 	}
 	return !slices.ContainsFunc(subs, func(sub *syntax.CmdSubst) bool {
-		if sub.Backquotes || sub.TempFile || sub.ReplyVar || len(sub.Stmts) != 1 || len(sub.Last) > 0 || t.whyStmtNotSimple(sub.Stmts[0]) != "" {
+		read := w.outputs[sub]
+		if sub.Backquotes || sub.TempFile || sub.ReplyVar || read == nil || len(read.stmts) != 1 || read.why != "" {
 			return true
 		}
-		return program != "echo" && !t.listsFiles(sub.Stmts[0])
+		return program != "echo" && !w.listsFiles(read.stmts[0], known)
 	})
 }
 
@@ -74,19 +75,20 @@ func withoutSubstitutions(w *syntax.Word) (rest *syntax.Word, subs []*syntax.Cmd
 }
 
 // listsFiles reports whether a statement is a command that lists files, with filters behind it.
-func (t *Programs) listsFiles(stmt *syntax.Stmt) bool {
+func (w *walk) listsFiles(stmt *syntax.Stmt, known scope) bool {
+	t := w.in.table
 	for {
 		pipe, ok := stmt.Cmd.(*syntax.BinaryCmd)
 		if !ok {
 			break
 		}
-		argv := argvOf(pipe.Y)
+		argv := w.argvOf(pipe.Y, known)
 		if pipe.Op != syntax.Pipe || len(argv) == 0 || !slices.Contains(filters, argv[0]) || slices.Contains(t.StarMay(argv, nil)[1:], false) || slices.ContainsFunc(argv[1:], changesLines) || !t.readsInput(argv) {
 			return false
 		}
 		stmt = pipe.X
 	}
-	argv := argvOf(stmt)
+	argv := w.argvOf(stmt, known)
 	return len(argv) > 0 && t.ListsFiles(argv)
 }
 
@@ -102,14 +104,17 @@ func changesLines(option string) bool {
 }
 
 // argvOf returns the words of a command that has only plain words, or nil.
-func argvOf(stmt *syntax.Stmt) []string {
+func (w *walk) argvOf(stmt *syntax.Stmt, known scope) []string {
 	call, ok := stmt.Cmd.(*syntax.CallExpr)
 	if !ok || slices.ContainsFunc(stmt.Redirs, func(r *syntax.Redirect) bool { return !harmlessRedirect(r) }) {
 		return nil
 	}
 	var argv []string
-	for _, w := range call.Args {
-		one := wordOf(w)
+	for i, arg := range call.Args {
+		if i > 0 {
+			arg = w.resolved(arg, known, false)
+		}
+		one := wordOf(arg)
 		if one.Why != "" {
 			return nil
 		}
@@ -119,13 +124,13 @@ func argvOf(stmt *syntax.Stmt) []string {
 }
 
 // showsListed reports whether a command is xargs with a reader, and its input is a list of files.
-func (f *finder) showsListed(c *Command, from *syntax.Stmt) bool {
-	if c.Words[0] != "xargs" || from == nil || !c.complete || len(c.inner) != 1 || !f.table.listsFiles(from) {
+func (w *walk) showsListed(c *Command, from *syntax.Stmt, known scope) bool {
+	if c.Words[0] != "xargs" || !c.complete || len(c.inner) != 1 || !w.listsFiles(from, known) {
 		return false
 	}
 	readsList := func(word string) bool { // -a names a file with the words
 		return isOption(word) && (strings.HasPrefix(word, "--arg-file") || (!strings.HasPrefix(word, "--") && strings.Contains(word, "a")))
 	}
 	part := func(word string) bool { return strings.Contains(word, unknown) && word != unknown } // {}env
-	return f.table.OnlyShows(c.inner[0].Words[0]) && !slices.ContainsFunc(c.Words[1:], readsList) && !slices.ContainsFunc(c.inner[0].Words, part)
+	return w.in.table.OnlyShows(c.inner[0].Words[0]) && !slices.ContainsFunc(c.Words[1:], readsList) && !slices.ContainsFunc(c.inner[0].Words, part)
 }

@@ -8,8 +8,9 @@ import (
 )
 
 const (
-	maxOptionLetters = 64       // option letters in front of a name
-	maxNames         = 16 << 10 // names in a text that patterns are looked up by
+	maxOptionLetters = 64      // option letters in front of a name
+	maxNames         = 2 << 10 // names in a text that patterns are looked up by
+	maxName          = 128     // bytes of such a name
 )
 
 // withoutEscapes replaces escapes such as \n by their characters.
@@ -107,9 +108,14 @@ func appendNames(names []string, text string) ([]string, bool) {
 		if len(names) >= most {
 			return names, false
 		}
-		word := firstWord(text[i:])
-		names = append(names, word)
+		word := firstWord(text[i:min(len(text), i+maxName+1)])
 		end := nameEnd(word)
+		if len(word) <= maxName { // else no pattern has it
+			names = append(names, word)
+		}
+		if end > maxName {
+			continue
+		}
 		if name, found := strings.CutSuffix(word[:end], ".exe"); found {
 			names = append(names, name)
 		}

@@ -35,7 +35,7 @@ func NewPattern(text string) *Pattern {
 	g.core = spaced(match.FoldCase(g.prefix))
 	g.loose = match.NewGlob(strings.TrimRight(strings.TrimSuffix(spaced(match.FoldCase(text)), ":*"), " *") + "*")
 	g.words = newWordsGlob(text)
-	if first := strings.TrimSuffix(firstWord(text), ":*"); !strings.Contains(first, "*") {
+	if first := strings.TrimSuffix(firstWord(text), ":*"); !strings.Contains(first, "*") && len(first) <= maxName {
 		g.Key = match.FoldCase(first)
 	}
 	return g

@@ -92,14 +92,25 @@ type commandWord struct {
 
 func (a commandWord) opens() bool { return a.open }
 
+// sortedWords are the options and the operands of a command.
+type sortedWords struct{ options, operands []commandWord }
+
 // sorted are the options and the operands of a command.
 func (c *Command) sorted() (options, operands []commandWord) {
+	if c.words == nil {
+		options, operands = c.sort()
+		c.words = &sortedWords{options, operands}
+	}
+	return c.words.options, c.words.operands
+}
+
+func (c *Command) sort() (options, operands []commandWord) {
 	only, value := false, false
 	for i, text := range c.Words {
 		if i == 0 {
 			continue
 		}
-		a := commandWord{text: text, known: c.mayStar[i], value: value, open: strings.Contains(text, unknown) || c.isWild(i)}
+		a := commandWord{text: text, known: c.mayStar[i], value: value, open: strings.Contains(text, unknown) || c.isWild(i) || c.follows(i)}
 		if value = false; !only && isOption(text) {
 			options = append(options, a)
 			only = text == "--"

@@ -56,7 +56,7 @@ func FuzzPlainList(f *testing.F) {
 	})
 }
 
-// holdsLiteral compares what is shown and suggested of literal commands with the same of their words, and removes that
+// holdsLiteral compares the shown and suggested texts of literal commands with the same of their words, and removes that
 // they are literal.
 func holdsLiteral(t *testing.T, commands []*Command) {
 	t.Helper()

@@ -12,8 +12,7 @@ import (
 // Programs parses scripts by a table of programs.
 type Programs struct {
 	*programs.Table
-	parsers  *sync.Pool // of *syntax.Parser
-	straight bool       // parse the straight line of scripts
+	parsers *sync.Pool // of *syntax.Parser
 }
 
 // KnownPrograms parses by the built-in table.
@@ -23,13 +22,7 @@ var KnownPrograms = sync.OnceValue(func() *Programs {
 
 // With parses by the table with programs added, or others in place of known ones.
 func (t *Programs) With(options map[string]*programs.Program) *Programs {
-	return &Programs{Table: t.Table.With(options), parsers: t.parsers, straight: t.straight}
-}
-
-// Straight parses the straight line of scripts in their place, if they have one: a script without
-// branches, loops and variables, with all commands that the script may run. See straight.go.
-func (t *Programs) Straight() *Programs {
-	return &Programs{Table: t.Table, parsers: t.parsers, straight: true}
+	return &Programs{Table: t.Table.With(options), parsers: t.parsers}
 }
 
 func (t *Programs) parseSource(src string) (*syntax.File, error) {

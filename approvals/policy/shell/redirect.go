@@ -25,13 +25,16 @@ var redirectWords = map[syntax.RedirOperator]string{
 	syntax.RdrIn: "<",
 }
 
-// redirect adds a redirection as a command of the script.
-func (f *finder) redirect(r *syntax.Redirect, src string) {
+// redirect adds a redirection, to a word as the script has it, as a command of the script.
+func (f *finder) redirect(r *syntax.Redirect, written *syntax.Word, src string) {
 	operator := redirectWords[r.Op]
 	if operator == "" || r.Word == nil || harmlessRedirect(r) {
 		return
 	}
 	to := wordOf(r.Word)
+	if written != r.Word {
+		to.Open, to.Shown = wordOf(written).Open, to.Text
+	}
 	if r.Op == syntax.DplOut && to.certain() && strings.Trim(to.Text, "0123456789-") == "" {
 		return // another descriptor
 	}
@@ -39,7 +42,10 @@ func (f *finder) redirect(r *syntax.Redirect, src string) {
 	if to.Wild {
 		c.wild = []bool{false, true}
 	}
-	if start, end := int(r.Word.Pos().Offset()), int(r.Word.End().Offset()); !to.certain() && start < end && end <= len(src) {
+	if to.Shown != "" {
+		c.seen = []string{"", to.Shown}
+	}
+	if start, end := int(written.Pos().Offset()), int(written.End().Offset()); !to.certain() && start < end && end <= len(src) {
 		c.source.expands = src[start:end]
 	}
 	texts, open := []string{operator + " " + to.Text}, to.Open

@@ -6,15 +6,12 @@
 // [Pattern] is for rules that deny or ask and matches a script that may run a command; an
 // [AllowPattern] covers one command of plain words.
 //
-// word.go removes quoting, and plainlist.go reads scripts that quote nothing. [Programs.Straight]
-// reads a script without its branches, loops and variables: straight.go, straight_words.go
-// (variables and their values), straight_braces.go, straight_edits.go (how a source is changed)
-// and lines.go.
+// walk.go reads the statements of a script once, with branches and loops; call.go simple commands; variables.go
+// variables and their values; word.go removes quoting; plainlist.go reads scripts that quote nothing.
 package shell
 
 import (
 	"fmt"
-	"math"
 	"path"
 	"slices"
 	"strings"
@@ -30,12 +27,15 @@ const (
 	MaxScript  = 8 << 10 // bytes
 	maxOpen    = 256     // brackets and back quotes
 	maxThrough = 8       // programs that run programs, in each other
+
+	maxCommands = 1000 // of one script
 )
 
 // Script is a shell command as far as it can be understood without running it.
 type Script struct {
 	Problem   string   // why it is not parsed, or what a shell may read differently; "" if neither
-	NotSimple string   // why it is more than plain words in a list, or ""
+	NotSimple string   // why its commands are not all that it runs, or ""
+	Compound  string   // the same, or why it is more than a list of commands of plain words: it has branches
 	NotPlain  string   // the same, or what it does beside plain words that patterns can cover: it redirects
 	mentions  []string // parts in which it may name a command that it runs, beside those of its commands
 	others    []otherPart
@@ -45,19 +45,25 @@ type Script struct {
 	All       []*Command // and those that they run, at any depth
 	texts     []string   // the source of every statement at any depth, and the words of every command
 	lower     []string   // texts in lower case
+	size      int        // see Size
 }
+
+// Size is how much there is for a pattern to compare, in units of a short text.
+func (s *Script) Size() int { return s.size }
 
 // Command is one simple command.
 type Command struct {
 	Words []string  // quoting removed; unknown is in place of what only a shell knows
 	wild  []bool    // which words have a * or ? that a shell expands; nil: none
+	seen  []string  // of words in which variables have values, how people see them; "" for others; nil: none
 	opens [2]string // the words with a space between, a word that a shell may expand ending with unknown
 	//               where it may; of a program with a folder, or of >>, in a second way too
 	source commandSource
 	Folder string // that cd has changed to before it, as far as is known; or ""
 
 	Redirect bool // it is a redirection: see redirect.go
-	Secrets  SecretWords
+	Other    bool // it is the command before it as other shells read that
+	Idle     bool // it only changes this shell in a way that does nothing: rules that allow need not cover it
 
 	inner    []*Command // what it runs
 	same     []*Command // what does the same together: without options in front of a subcommand
@@ -65,14 +71,9 @@ type Command struct {
 	opaque   bool       // it may run anything
 	kind     programKind
 	data     dataFlow
-	mentions []string // loose texts in which it may name another command: see appendLoose
-	mayStar  []bool   // which words a * may match: operands, and options that are known
-}
-
-// SecretWords is which words of a command may name secrets, once its caller knows that.
-type SecretWords struct {
-	Known bool
-	At    []int
+	mentions []string     // loose texts in which it may name another command: see appendLoose
+	words    *sortedWords // see sorted; nil: not needed yet
+	mayStar  []bool       // which words a * may match: operands, and options that are known
 }
 
 // programKind is what the table knows of a command's program.
@@ -93,9 +94,6 @@ type dataFlow struct {
 
 // Parse reads a script and finds its commands.
 func (t *Programs) Parse(src string) *Script {
-	if t.straight {
-		src = t.straightLine(src)
-	}
 	f := &finder{table: t, budget: 2 * MaxScript}
 	return f.parse(src, 0)
 }
@@ -122,9 +120,8 @@ func (t *Programs) ParseArgv(argv []string) *Script {
 	case !utf8.ValidString(all):
 		s.Problem = "The command is not valid UTF-8."
 	}
-	if s.NotSimple = s.Problem; s.Problem != "" {
-		s.NotPlain = s.Problem
-		return s
+	if s.Problem != "" {
+		return Unparsed(s.Problem)
 	}
 	f := &finder{table: t, script: s, budget: 2 * MaxScript}
 	s.Commands = []*Command{f.command(words, false, 0)}
@@ -144,12 +141,14 @@ func (f *finder) joined(src string) {
 	}
 	read := f.parse(src, 0)
 	f.script = s
-	s.NotSimple, s.NotPlain = read.NotSimple, read.NotPlain
+	s.NotSimple, s.Compound, s.NotPlain = read.Compound, read.Compound, read.NotPlain
 	c.opaque = c.opaque || read.Problem != ""
 	s.Commands = append(s.Commands, read.Commands...)
 	s.texts = append(s.texts, read.texts...)
 	s.mentions = append(s.mentions, read.mentions...)
-	s.others = append(s.others, read.others...)
+	for _, other := range read.others {
+		s.others = append(s.others, otherPart{other.before + 1, other.text})
+	}
 }
 
 // ShellCall is the script in the words bash -lc SCRIPT.
@@ -195,11 +194,13 @@ type finder struct {
 }
 
 // Unparsed is a script that is not parsed.
-func Unparsed(why string) *Script { return &Script{Problem: why, NotSimple: why, NotPlain: why} }
+func Unparsed(why string) *Script {
+	return &Script{Problem: why, NotSimple: why, Compound: why, NotPlain: why}
+}
 
 func (f *finder) parse(src string, depth int) *Script {
 	if len(src) <= MaxScript {
-		if list := plainList(src); list != nil {
+		if list := plainList(src); list != nil && len(list) <= maxCommands {
 			return f.plain(list, src, depth)
 		}
 	}
@@ -216,6 +217,7 @@ func (f *finder) plain(list []plainCommand, src string, depth int) *Script {
 		s.texts = append(s.texts, src[:end])
 		end -= len(listAnd) + len(list[i].Text)
 	}
+	acts := false
 	for _, one := range list {
 		s.texts = append(s.texts, one.Text)
 		c := f.command(one.Words, false, depth)
@@ -228,11 +230,17 @@ func (f *finder) plain(list []plainCommand, src string, depth int) *Script {
 				c.source.literal = ""
 			}
 			if s.NotSimple == "" && !(w.Leading && f.table.OnlyShows(c.Words[0])) {
-				s.NotSimple, s.NotPlain = w.Why, w.Why
+				s.NotSimple = w.Why
 			}
 		}
+		c.Idle = runsNothing(c.Words)
+		acts = acts || !c.Idle
 		s.Commands = append(s.Commands, c)
 	}
+	for _, c := range s.Commands {
+		c.Idle = c.Idle && acts
+	}
+	s.Compound, s.NotPlain = s.NotSimple, s.NotSimple
 	if s.opens {
 		s.mentions = appendLoose(s.mentions, src)
 	}
@@ -242,29 +250,68 @@ func (f *finder) plain(list []plainCommand, src string, depth int) *Script {
 
 // parseTree reads a script by its syntax tree.
 func (f *finder) parseTree(src string, depth int) *Script {
-	src = f.table.joinLines(src)
-	s := &Script{Problem: scriptProblem(src), texts: make([]string, 0, 8)}
-	f.script = s
-	f.budget -= len(src)
+	budget := f.budget - len(src)
+	f.budget = budget
+	problem := scriptProblem(src)
 	if len(src) > MaxScript || opened(src) > maxOpen || strings.Contains(src, unknown) {
-		s.NotSimple, s.NotPlain = s.Problem, s.Problem
-		return s
+		f.script = Unparsed(problem)
+		return f.script
 	}
 	file, err := f.table.parseSource(src)
 	if err != nil {
-		s.Problem = "The command cannot be parsed as a shell script."
-		s.NotSimple, s.NotPlain = s.Problem, s.Problem
-		return s
+		f.script = Unparsed("The command cannot be parsed as a shell script.")
+		return f.script
 	}
-	f.walk(file, src, depth)
-	if s.NotSimple = s.Problem; s.NotSimple == "" {
-		s.NotSimple = f.table.whyNotSimple(file)
+	src = joinLines(file, src)
+	w := &walk{in: f, file: file, src: src, depth: depth, follows: true}
+	s := w.read()
+	if unsure := w.failed || (w.sets && s.NotSimple != ""); unsure && !w.exceeds { // what it does not understand may set a variable
+		f.budget = budget
+		s = (&walk{in: f, file: file, src: src, depth: depth}).read()
 	}
-	if s.NotSimple != "" {
-		s.NotPlain = s.NotSimple
-	}
+	f.script = s
 	f.finish()
 	return s
+}
+
+// joinLines replaces each backslash and line end by spaces if all shells continue the command on the next line: each
+// backslash is after a space and outside of quotes and here-documents, and the script has no comment.
+func joinLines(file *syntax.File, src string) string {
+	const continued = "\\\n"
+	if !strings.Contains(src, continued) {
+		return src
+	}
+	at := placesOf(src, continued)
+	if slices.ContainsFunc(at, func(i int) bool { return i == 0 || (src[i-1] != ' ' && src[i-1] != '\t') }) {
+		return src
+	}
+	inText := false
+	syntax.Walk(file, func(n syntax.Node) bool {
+		switch n.(type) {
+		case *syntax.Comment:
+			inText = true
+		case *syntax.Lit, *syntax.SglQuoted, *syntax.DblQuoted, *syntax.CmdSubst, *syntax.ProcSubst, *syntax.ArithmExp, *syntax.ParamExp:
+			of := spanOf(n)
+			inText = inText || slices.ContainsFunc(at, func(i int) bool { return of.from <= i && i < of.to })
+		}
+		return !inText
+	})
+	if inText {
+		return src
+	}
+	return strings.ReplaceAll(src, continued, "  ")
+}
+
+// placesOf returns the offsets of a text in a source.
+func placesOf(src, text string) (at []int) {
+	for i := 0; ; i++ {
+		next := strings.Index(src[i:], text)
+		if next < 0 {
+			return at
+		}
+		i += next
+		at = append(at, i)
+	}
 }
 
 // finish derives the texts and commands for patterns.
@@ -281,10 +328,46 @@ func (f *finder) finish() {
 		folder = c.changeFolder(folder)
 		s.All = c.appendAll(s.All)
 	}
+	s.size = s.measure()
 	if len(s.All) > maxFolders && len(slices.DeleteFunc(slices.Clone(s.All), (*Command).staysInFolder)) > maxFolders {
 		s.Problem = "The command changes its folder too often to be judged."
-		s.NotSimple, s.NotPlain = s.Problem, s.Problem
+		s.NotSimple, s.Compound, s.NotPlain = s.Problem, s.Problem, s.Problem
 	}
+}
+
+// ToCover returns the commands that rules must cover to allow the script, in order. It reports false if these are not all
+// that it runs, or there are none. whole: the script may be more than a list of commands, and those that are idle are left
+// out.
+func (s *Script) ToCover(whole bool) ([]*Command, bool) {
+	if !whole {
+		return s.Commands, s.Compound == "" && len(s.Commands) > 0
+	}
+	commands := s.Commands
+	if slices.ContainsFunc(commands, func(c *Command) bool { return c.Idle }) {
+		commands = slices.DeleteFunc(slices.Clone(commands), func(c *Command) bool { return c.Idle })
+	}
+	return commands, s.NotSimple == "" && len(commands) > 0
+}
+
+// IsList reports whether the script is a list of commands that do something.
+func (s *Script) IsList() bool {
+	return s.Compound == "" && !slices.ContainsFunc(s.Commands, func(c *Command) bool { return c.Idle })
+}
+
+// measure returns the [Script.Size].
+func (s *Script) measure() int {
+	const textBytes, loose = 8, 256 // a pattern looks at few bytes of a text, and at all of a loose text
+	size := 1 + (len(s.texts)+len(s.All))/textBytes
+	for _, text := range s.mentions {
+		size += len(text) / loose
+	}
+	for _, c := range s.All {
+		size += len(c.Words) / textBytes
+		for _, text := range c.mentions {
+			size += len(text) / loose
+		}
+	}
+	return size
 }
 
 // maxFolders bounds how often a script changes its folder: each path that it writes is compared from each.
@@ -322,6 +405,12 @@ func (c *Command) appendAll(all []*Command) []*Command {
 }
 
 func (c *Command) isWild(i int) bool { return c.wild != nil && c.wild[i] }
+
+// follows reports whether word i has the value of a variable.
+func (c *Command) follows(i int) bool { return c.seen != nil && c.seen[i] != "" }
+
+// acts reports whether a command does more than change this shell.
+func (c *Command) acts() bool { return !c.Idle }
 
 // Instead returns commands that together do the same as a command: the one that it runs, if it
 // changes only time and priority, or is a reader of listed files; or a cd to the folder of an option, and the command without
@@ -362,7 +451,9 @@ func (f *finder) findNested(c *Command, src string, depth int) {
 	c.opaque = c.opaque || nested.Problem != ""
 	outer.mentions = append(outer.mentions, nested.mentions...)
 	outer.opens, outer.writes = outer.opens || nested.opens, outer.writes || nested.writes
-	outer.others = append(outer.others, nested.othersWithin()...)
+	for _, other := range nested.others {
+		outer.others = append(outer.others, otherPart{len(outer.Commands) + 1, other.text})
+	}
 	c.inner = append(c.inner, nested.Commands...)
 	outer.texts = append(outer.texts, nested.texts...)
 }
@@ -392,14 +483,6 @@ func (f *finder) fed(c *Command, redirs []*syntax.Redirect, depth int) {
 // otherPart is a part of a script that reviewers are shown beside its commands: an assignment, or
 // the redirection of a list.
 type otherPart struct {
-	at   int // in the source
-	text string
-}
-
-// othersWithin are the other parts of a script in a word of another script.
-func (s *Script) othersWithin() []otherPart {
-	for i := range s.others {
-		s.others[i].at = math.MaxInt
-	}
-	return s.others
+	before int // so many commands are in front of it
+	text   string
 }

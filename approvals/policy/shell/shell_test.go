@@ -15,8 +15,8 @@ func TestScriptsListTheirCommands(t *testing.T) {
 		for _, c := range s.All {
 			found = append(found, c.Display())
 		}
-		if !slices.Equal(found, all) || (s.NotSimple == "") != simple {
-			t.Errorf("%q: %q (%s), want %q", src, found, s.NotSimple, all)
+		if !slices.Equal(found, all) || (s.Compound == "") != simple {
+			t.Errorf("%q: %q (%s), want %q", src, found, s.Compound, all)
 		}
 	}
 	f("ls -la && git status | wc", true, "ls -la", "git status", "wc")
@@ -30,7 +30,7 @@ func TestScriptsListTheirCommands(t *testing.T) {
 	f("ls >& f", false, "> f", "ls")
 	f("ls > /dev/null 2>&1", true, "ls")
 	f("X=1 ls", false, "ls")
-	f("cat {a,b}", false, "cat a b")
+	f("cat {a,b}", false, "cat a b", "cat '{a,b}'")
 	f("rm $'\\x61'", false, "rm a")
 	f("if", false)
 }

@@ -1,7 +1,6 @@
 package shell
 
 import (
-	"cmp"
 	"slices"
 	"strings"
 
@@ -20,7 +19,7 @@ type commandSource struct {
 
 // noteOther notes a statement that is no simple command and has an effect of its own.
 func (s *Script) noteOther(n *syntax.Stmt, src string) {
-	part := otherPart{at: int(n.Pos().Offset())}
+	part := otherPart{before: len(s.Commands)}
 	switch cmd := n.Cmd.(type) {
 	case nil:
 	case *syntax.CallExpr:
@@ -39,26 +38,17 @@ func (s *Script) noteOther(n *syntax.Stmt, src string) {
 	}
 }
 
-// AppendShown adds the commands of a script, the commands that they run, and the other parts, in
-// order. Other parts of nested scripts are last.
+// AppendShown adds the commands of a script, the commands that they run, and the other parts, in order.
 func (s *Script) AppendShown(all []string) []string {
-	if len(s.others) == 0 {
-		return shown(slices.Grow(all, len(s.All)), s.All)
+	others := s.others
+	for i, c := range s.Commands {
+		for ; len(others) > 0 && others[0].before <= i; others = others[1:] {
+			all = append(all, others[0].text)
+		}
+		all = shown(all, c.appendAll(nil))
 	}
-	type entry struct {
-		at    int
-		texts []string
-	}
-	entries := make([]entry, 0, len(s.Commands)+len(s.others))
-	for _, c := range s.Commands {
-		entries = append(entries, entry{c.at(), shown(nil, c.appendAll(nil))})
-	}
-	for _, other := range s.others {
-		entries = append(entries, entry{other.at, []string{other.text}})
-	}
-	slices.SortStableFunc(entries, func(a, b entry) int { return cmp.Compare(a.at, b.at) })
-	for _, one := range entries {
-		all = append(all, one.texts...)
+	for _, other := range others {
+		all = append(all, other.text)
 	}
 	return all
 }
@@ -66,18 +56,11 @@ func (s *Script) AppendShown(all []string) []string {
 // shown appends commands as they are shown. A redirection is shown with its command.
 func shown(texts []string, commands []*Command) []string {
 	for _, c := range commands {
-		if !c.Redirect {
+		if !c.Redirect && !c.Other {
 			texts = append(texts, c.shown())
 		}
 	}
 	return texts
-}
-
-func (c *Command) at() int {
-	if c.source.stmt == nil {
-		return 0
-	}
-	return int(c.source.stmt.Pos().Offset())
 }
 
 // shown returns a command with its variables, redirections and here-documents.
@@ -129,12 +112,12 @@ func (c *Command) Display() string {
 	if c.source.literal != "" {
 		return c.source.literal
 	}
-	words := c.Words
-	if slices.ContainsFunc(words, func(w string) bool { return strings.Contains(w, unknown) }) {
-		words = slices.Clone(words)
-		for i, w := range words {
-			words[i] = strings.ReplaceAll(w, unknown, "…")
+	words := slices.Clone(c.Words)
+	for i, w := range words {
+		if c.follows(i) {
+			w = c.seen[i]
 		}
+		words[i] = strings.ReplaceAll(w, unknown, "…")
 	}
 	if c.Redirect {
 		return words[0] + " " + QuoteWords(words[1:])

@@ -24,8 +24,9 @@ type Use struct {
 	Program    string // its name without folder; "<" and ">" of a redirection
 	Subcommand string // the words of a subcommand, such as "remote show", or ""
 	Class      programs.Class
-	Why        string // what it does or why that is not known, as the end of the sentence "The command ..."
-	Words      []Word // the program and all that follows
+	Operands   programs.Operands // which of them are paths
+	Why        string            // what it does or why that is not known, as the end of the sentence "The command ..."
+	Words      []Word            // the program and all that follows
 	Paths      []PathUse
 	Named      int    // how many words there are up to the subcommand; 0: of a redirection
 	Script     int    // of the class Project: the index of the word that is run
@@ -45,24 +46,20 @@ type PathUse struct {
 	Access Access
 }
 
-// AppendUses describes the simple commands of a script, at any depth, and its redirections, in order.
-// Programs that only start one other command (timeout, xargs, sh -c) are left out. A script that is
-// not simple may do more than that. A command without paths may work on its folder.
-func (t *Programs) AppendUses(uses []Use, s *Script) []Use {
-	uses = slices.Grow(uses, len(s.All))
+// Acting returns the simple commands of a script, at any depth, and its redirections, in order. Programs that only start
+// one other command (timeout, xargs, sh -c) are left out. A script that is not simple may do more than that.
+func (s *Script) Acting() []*Command {
+	acting := make([]*Command, 0, len(s.All))
 	for _, c := range s.All {
-		if c.passesThrough() {
-			continue
+		switch {
+		case c.Idle || c.passesThrough():
+		case len(c.same) > 0:
+			acting = append(acting, c.same...)
+		default:
+			acting = append(acting, c)
 		}
-		if len(c.same) > 0 {
-			for _, one := range c.same {
-				uses = append(uses, t.use(one))
-			}
-			continue
-		}
-		uses = append(uses, t.use(c))
 	}
-	return uses
+	return acting
 }
 
 // passesThrough reports whether a command does no more than those that it runs.
@@ -74,7 +71,16 @@ func (c *Command) passesThrough() bool {
 	return c.kind.transparent || name == "xargs" || isPlainShell(name)
 }
 
-func (t *Programs) use(c *Command) Use {
+// Use describes a command. A command without paths may work on its folder. Of one that only starts others, which [Script.Acting]
+// leaves out, nothing is known but its words.
+func (t *Programs) Use(c *Command) Use {
+	if c.Idle || c.passesThrough() || len(c.same) > 0 {
+		u := Use{Command: c}
+		for _, word := range c.Words[1:] {
+			u.Paths = append(u.Paths, PathUse{Word: Word{Text: word}, Access: Touches})
+		}
+		return u
+	}
 	u := Use{Command: c, Program: path.Base(c.Words[0]), Folder: c.Folder}
 	u.Words = make([]Word, len(c.Words))
 	for i, text := range c.Words {
@@ -87,7 +93,7 @@ func (t *Programs) use(c *Command) Use {
 		return u.redirection()
 	}
 	entry, length := t.ClassOf(c.Words, c.wild)
-	u.Class, u.Why, u.Script, u.Named = entry.Class, entry.Why, entry.Script, length
+	u.Class, u.Operands, u.Why, u.Script, u.Named = entry.Class, entry.Operands, entry.Why, entry.Script, length
 	if t.depends(c, entry) {
 		u.Class, u.Why = programs.Unknown, "has words that are not known before it runs"
 	}

@@ -10,9 +10,9 @@ import (
 func TestUses(t *testing.T) {
 	f := func(src string, want ...string) {
 		t.Helper()
-		uses := KnownPrograms().AppendUses(nil, KnownPrograms().Parse(src))
 		var got []string
-		for _, u := range uses {
+		for _, c := range KnownPrograms().Parse(src).Acting() {
+			u := KnownPrograms().Use(c)
 			text := string(u.Class) + ": " + strings.TrimSpace(u.Program+" "+u.Subcommand)
 			for _, p := range u.Paths {
 				text += ", " + string(p.Access) + " " + p.Text

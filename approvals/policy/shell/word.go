@@ -20,6 +20,8 @@ type word struct {
 	Wild bool   // has an unquoted * or ?, and is plain otherwise
 	Sign bool   // quotes a variable, which a program that evaluates the word may expand
 
+	Shown string // how people see it, if not by Text, as that has values in place of variables; or ""
+
 	Leading bool // is not plain only because it begins with a * or ?, so that a shell may expand it to options
 }
 
@@ -60,12 +62,18 @@ func unquoted(w *syntax.Word) word {
 	return read
 }
 
-// maxBraces is how many words a word with braces may mean.
-const maxBraces = 64
+// Limits of words with braces: how many words one may mean, and how many lists it may have.
+const (
+	maxBraces = 64
+	maxLists  = 8
+)
 
 // appendWords adds the words that a word means: several where it has braces.
 func appendWords(words []word, w *syntax.Word) []word {
-	if hasBrace(w) {
+	switch lists := lists(w); {
+	case lists > maxLists:
+		return append(words, word{Text: unknown, Open: unknown, Why: whyBraces})
+	case lists > 0:
 		split := &syntax.Word{Parts: slices.Clone(w.Parts)}
 		if syntax.SplitBraces(split) {
 			return appendBraces(words, split)
@@ -76,27 +84,29 @@ func appendWords(words []word, w *syntax.Word) []word {
 
 // appendBraces adds the words that a word with braces means.
 func appendBraces(words []word, split *syntax.Word) []word {
-	const why = "The script has braces that a shell expands."
 	before := len(words)
 	for expanded, err := range expand.BracesSeq(nil, split) {
 		if err != nil || len(words)-before == maxBraces {
-			return append(words, word{Text: unknown, Open: unknown, Why: why})
+			return append(words, word{Text: unknown, Open: unknown, Why: whyBraces})
 		}
 		if !slices.ContainsFunc(expanded.Parts, func(part syntax.WordPart) bool { lit, ok := part.(*syntax.Lit); return !ok || lit.Value != "" }) {
 			continue // an empty text is no word
 		}
 		of := wordOf(expanded)
-		of.Why = why
+		of.Why = whyBraces
 		words = append(words, of)
 	}
 	return words
 }
 
-func hasBrace(w *syntax.Word) bool {
-	return slices.ContainsFunc(w.Parts, func(part syntax.WordPart) bool {
-		lit, ok := part.(*syntax.Lit)
-		return ok && strings.Contains(strings.ReplaceAll(lit.Value, "{}", ""), "{")
-	})
+// lists returns how many lists in braces a word may have.
+func lists(w *syntax.Word) (n int) {
+	for _, part := range w.Parts {
+		if lit, ok := part.(*syntax.Lit); ok {
+			n += strings.Count(lit.Value, "{") - strings.Count(lit.Value, "{}")
+		}
+	}
+	return n
 }
 
 type wordBuilder struct {
@@ -219,6 +229,8 @@ func namesVariable(text string) bool {
 }
 
 const whyGlob = "The script has a word that a shell may expand to options or to folders further up."
+
+const whyBraces = "The script has braces that a shell expands."
 
 const whyExpands = "The script has a word that a shell expands."
 

@@ -14,7 +14,7 @@ import (
 	"github.com/go-json-experiment/json"
 
 	"github.com/heldcall/heldcall/approvals"
-	"github.com/heldcall/heldcall/approvals/policy/resource"
+	"github.com/heldcall/heldcall/approvals/policy/call"
 	"github.com/heldcall/heldcall/approvals/policy/workspace"
 )
 
@@ -36,7 +36,7 @@ var page = template.Must(template.New("starter").Funcs(template.FuncMap{"list": 
 // Policy returns the text of a policy. It returns an error for a folder that can be no workspace and
 // for an agent without a profile.
 func Policy(o Options) ([]byte, error) {
-	profiles := resource.KnownProfiles()
+	profiles := call.KnownProfiles()
 	for _, agent := range o.Agents {
 		if !slices.Contains(profiles.Agents(), agent) {
 			return nil, fmt.Errorf("%q is not an agent with a profile: write %s", agent, strings.Join(profiles.Agents(), ", "))
@@ -100,23 +100,23 @@ func cluster() []string {
 var movers = []string{"delete", "move", "copy"}
 
 // writers returns a pattern for each tool of some profiles that edits files, within the workspace.
-func writers(p *resource.Profiles) []string {
-	return patterns(p, "(./**)", func(t *resource.Tool) bool {
-		return t.Kind == resource.Path && t.Risk != approvals.RiskLow &&
+func writers(p *call.Profiles) []string {
+	return patterns(p, "(./**)", func(t *call.Tool) bool {
+		return t.Kind == call.Path && t.Risk != approvals.RiskLow &&
 			!slices.ContainsFunc(movers, func(name string) bool { return strings.Contains(t.Name, name) })
 	})
 }
 
 // fetchers returns a pattern for each tool of some profiles that reads the web, and for others that
 // read texts of strangers.
-func fetchers(p *resource.Profiles) []string {
-	found := patterns(p, "", func(t *resource.Tool) bool {
-		return !strings.HasPrefix(t.Name, "mcp__") && (t.Kind == resource.URL || (t.Kind == resource.Plain && strings.Contains(strings.ToLower(t.Name), "web")))
+func fetchers(p *call.Profiles) []string {
+	found := patterns(p, "", func(t *call.Tool) bool {
+		return !strings.HasPrefix(t.Name, "mcp__") && (t.Kind == call.URL || (t.Kind == call.Plain && strings.Contains(strings.ToLower(t.Name), "web")))
 	})
 	return append(found, "shell(curl:*)", "shell(wget:*)", "shell(gh:*)", "mcp__*")
 }
 
-func patterns(p *resource.Profiles, argument string, like func(*resource.Tool) bool) []string {
+func patterns(p *call.Profiles, argument string, like func(*call.Tool) bool) []string {
 	var found []string
 	for _, t := range p.All() {
 		if like(t) {

@@ -17,6 +17,7 @@ type Workspace struct {
 	folders folders
 	start   string           // the agent's folder; "": not known
 	seen    bool             // heldcall sees the files of the agent at the same paths
+	entries int              // how many of them it looks at for one call
 	own     []match.Location // files of heldcall, which are never inside
 }
 
@@ -28,19 +29,30 @@ func New(folders []Folder) *Workspace {
 	return &Workspace{folders: folders}
 }
 
+// HasFolders reports whether there are folders in which a path can be.
+func (w *Workspace) HasFolders() bool { return w != nil && len(w.folders) > 0 }
+
 // Agent is an agent as far as it decides which files the paths in its calls are.
 type Agent struct {
 	Folder string // from which relative paths count, absolute; "": not known
-	Seen   bool   // heldcall sees the agent's files at the same paths, so it can look for links
+	Seen   bool   // heldcall sees the agent's files at the same paths, so it looks at what calls reach
+	// Entries is how many files and folders are looked at for one call; 0: 30,000.
+	Entries int
 }
 
-// Of returns the same folders for an agent.
+// maxEntries is how many files and folders are looked at for one call, if an agent has no other number.
+const maxEntries = 30_000
+
+// Of returns the same folders for an agent. Of no folders it is nil, unless heldcall sees the agent's files.
 func (w *Workspace) Of(a Agent) *Workspace {
-	if w == nil {
+	var one Workspace
+	switch {
+	case w != nil:
+		one = *w
+	case !a.Seen:
 		return nil
 	}
-	one := *w
-	one.start, one.seen = filepath.ToSlash(a.Folder), a.Seen
+	one.start, one.seen, one.entries = filepath.ToSlash(a.Folder), a.Seen, cmp.Or(a.Entries, maxEntries)
 	return &one
 }
 
@@ -99,7 +111,7 @@ func (p *Place) Inside() bool { return p.Outside == "" && len(p.Below) > 0 }
 // Find returns where a path is: inside only if it is so in each of its readings. Listed reports
 // whether a folder is in a list of paths.
 func (w *Workspace) Find(text string, listed func(match.Location) bool) (p Place) {
-	if w == nil {
+	if !w.HasFolders() {
 		return Place{Outside: "the policy names no workspace"}
 	}
 	for _, reading := range match.Readings(text) {
@@ -161,7 +173,7 @@ func (w *Workspace) findTarget(p *Place, whole string) {
 // Scratch reports whether a path is in /tmp, the folder for temporary files, and neither a hidden
 // file, nor one of heldcall's, nor, where heldcall sees the files, reached by a link.
 func (w *Workspace) Scratch(text string) bool {
-	if w == nil {
+	if !w.HasFolders() {
 		return false
 	}
 	whole := match.JoinFolder(w.start, text)

@@ -16,6 +16,13 @@ import (
 // subjects have no subscribers.
 const botAccount = "BOTS"
 
+// consumerAccount is the account of [ConsumerService]. Requests reach it from the account of bots with the name of the
+// client, which the server writes.
+const consumerAccount = "CONSUMERS"
+
+// servedPrefix begins the subjects of JetStream in that account, where the server answers those without it itself.
+const servedPrefix = "consumers."
+
 // botStreams has the streams that bots read.
 var botStreams = []string{subjects.StreamRequests, subjects.StreamEvents}
 
@@ -101,6 +108,21 @@ func shareWithBots(srv *server.Server, services []string) error {
 		err := errors.Join(
 			own.AddServiceExportWithResponse(subject, server.Streamed, only),
 			bots.AddServiceImport(own, subject, subject),
+		)
+		if err != nil {
+			return fmt.Errorf("share %s with bots: %w", subject, err)
+		}
+	}
+	consumers, err := srv.LookupAccount(consumerAccount)
+	if err != nil {
+		return fmt.Errorf("set up the account of consumers: %w", err)
+	}
+	for _, subject := range botConsumers() {
+		served := servedPrefix + subject
+		err := errors.Join(
+			consumers.AddServiceExport(served, only),
+			bots.AddServiceImport(consumers, subject, served),
+			bots.SetServiceImportSharing(consumers, served, true),
 		)
 		if err != nil {
 			return fmt.Errorf("share %s with bots: %w", subject, err)

@@ -76,15 +76,23 @@ func TestAuth(t *testing.T) {
 		{"nothing, where it is needed", server.ClientOpts{}, false, ""},
 		{"nothing, where it is not needed", server.ClientOpts{}, true, botUser},
 		{"the bots' name alone", server.ClientOpts{Username: botUser}, true, botUser},
+		{"a token beside the key of another", server.ClientOpts{Token: token, Nkey: "ada"}, false, ""},
 		{"another name alone", server.ClientOpts{Username: "rob"}, true, ""},
 	} {
-		a := &auth{reviewers: directory, open: tt.open, password: "secret", log: slog.New(slog.DiscardHandler), refused: rate.Sometimes{First: 1}, bots: server.NewAccount(botAccount)}
+		a := &auth{reviewers: directory, open: tt.open, password: "secret", log: slog.New(slog.DiscardHandler), refused: rate.Sometimes{First: 1}, bots: server.NewAccount(botAccount), consumers: server.NewAccount(consumerAccount)}
 		c := &client{given: tt.given, kind: server.CLIENT}
 		accepted := a.Check(c)
 		if accepted != (tt.want != "") || (accepted && c.user.Username != tt.want) || (!accepted && c.user != nil) {
 			t.Errorf("%s: accepted %v as %+v, want %q", tt.name, accepted, c.user, tt.want)
 		}
-		if accepted && (c.user.Username != ownUser) != (c.user.Account == a.bots) {
+		account := a.bots
+		switch tt.want {
+		case ownUser:
+			account = nil
+		case serviceUser:
+			account = a.consumers
+		}
+		if accepted && c.user.Account != account {
 			t.Errorf("%s: in the account %v", tt.name, c.user.Account)
 		}
 	}
@@ -114,5 +122,21 @@ func TestPermissionsOfReviewers(t *testing.T) {
 		if !slices.Contains(p.Publish.Deny, "$JS.API.CONSUMER.MSG.NEXT.HELDCALL_EVENTS.heldcall_notify_slack") {
 			t.Errorf("%s may read the consumer of a channel: %v", role, p.Publish.Deny)
 		}
+	}
+}
+
+// Reviewers of some tenants publish as themselves and hear those tenants. Events of no tenant are on the subjects of the
+// default one.
+func TestPermissionsOfReviewersOfTenants(t *testing.T) {
+	p := reviewerPermissions(reviewers.Reviewer{Name: "rob x", Role: reviewers.RoleReviewer, Tenants: []string{"acme", "a.b", "default"}}, []string{"slack"})
+	if want := []string{"heldcall.v1.decide.=cm9iIHg.*"}; !slices.Equal(p.Publish.Allow, want) {
+		t.Errorf("they publish on %v, want %v", p.Publish.Allow, want)
+	}
+	want := []string{
+		"heldcall.v1.requests.acme.>", "heldcall.v1.events.acme.>", "heldcall.v1.requests.=YS5i.>", "heldcall.v1.events.=YS5i.>",
+		"heldcall.v1.requests.default.>", "_INBOX_=cm9iIHg.>",
+	}
+	if !slices.Equal(p.Subscribe.Allow, want) {
+		t.Errorf("they subscribe to %v, want %v", p.Subscribe.Allow, want)
 	}
 }

@@ -23,6 +23,7 @@ type auth struct {
 	log       *slog.Logger
 	refused   rate.Sometimes  // limits logs of refused clients: any process on the machine may try
 	bots      *server.Account // set before the server starts
+	consumers *server.Account // the same
 }
 
 // refusalInterval is the time between two log entries about refused clients.
@@ -41,13 +42,16 @@ func (a *auth) Check(c server.ClientAuthentication) bool {
 		c.RegisterUser(&server.User{Username: ownUser})
 		return true
 	case a.isOwn(given, serviceUser):
-		c.RegisterUser(&server.User{Username: serviceUser, Account: a.bots})
+		c.RegisterUser(&server.User{Username: serviceUser, Account: a.consumers})
 		return true
 	case anonymous(given):
 		if a.open {
 			c.RegisterUser(&server.User{Username: botUser, Account: a.bots, Permissions: botPermissions(a.channels)})
 		}
 		return a.open
+	}
+	if given.Nkey != "" || given.JWT != "" { // the server would call the client by these
+		return false
 	}
 	who, known := a.reviewers.ByToken(given.Token)
 	if given.Token == "" {
@@ -76,7 +80,14 @@ func anonymous(given *server.ClientOpts) bool {
 }
 
 // reviewerPermissions returns the rights of a reviewer: to read like every bot, and to
-// decide, signal and grant as their role permits.
+// decide, signal and grant as their role permits. One who sees some tenants only reads their feeds and nothing else:
+// lists and consumers do not know who reads, and the inboxes of others have the replies to them.
 func reviewerPermissions(who reviewers.Reviewer, channels []string) *server.Permissions {
+	if who.Tenants.Limited() {
+		return &server.Permissions{
+			Publish:   &server.SubjectPermission{Allow: subjects.ReviewerServices(who), Deny: []string{"$JS.>", "$SRV.>", "heldcall.v1.svc.>"}},
+			Subscribe: &server.SubjectPermission{Allow: append(subjects.FeedsOf(who.Tenants), subjects.Inbox(who.Name)+".>")},
+		}
+	}
 	return permissions(append(subjects.ReviewerServices(who), botReads()...), channels)
 }

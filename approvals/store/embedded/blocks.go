@@ -59,6 +59,15 @@ func (r *blockReader) read(path string, digest hash.Hash, last uint64) (b block,
 	return b, nil
 }
 
+// records reads the file of a block, decompressed.
+func (r *blockReader) records(path string) (content []byte, err error) {
+	if r.content, err = readInto(r.content, path); err != nil || !isCompressed(r.content) {
+		return r.content, err
+	}
+	r.expanded, _ = expand(r.expanded, r.content)
+	return r.expanded, nil
+}
+
 // readBlock reads the records of a block. last is the last sequence of the blocks before it.
 func readBlock(content []byte, digest hash.Hash, last uint64) block {
 	b := block{last: last, end: true}

@@ -44,8 +44,9 @@ func (was streamState) mayExpire(current time.Duration) bool {
 }
 
 // read reads the manifest. A new folder gets an empty one, so that it is missing only if it
-// was deleted.
-func (f folder) read() (manifest, []Loss, error) {
+// was deleted. So does a folder with no other streams than unrecorded, those of the versions
+// that wrote no manifest: versions with one make more streams, after the manifest.
+func (f folder) read(unrecorded []string) (manifest, []Loss, error) {
 	m := manifest{Streams: map[string]streamState{}}
 	content, err := os.ReadFile(f.path(manifestFile))
 	if err == nil {
@@ -55,10 +56,11 @@ func (f folder) read() (manifest, []Loss, error) {
 		return m, nil, nil
 	}
 	streams, listErr := f.streams()
+	recorded := slices.ContainsFunc(streams, func(name string) bool { return !slices.Contains(unrecorded, name) })
 	switch {
 	case !errors.Is(err, fs.ErrNotExist) || listErr != nil:
 		return m, nil, errors.Join(err, listErr)
-	case len(streams) > 0:
+	case recorded:
 		return m, []Loss{{File: manifestFile, Problem: "the file is missing, so that missing records would not be noticed"}}, nil
 	}
 	return m, nil, f.write(m)

@@ -5,6 +5,7 @@ package embedded
 
 import (
 	"cmp"
+	"context"
 	"crypto/rand"
 	"errors"
 	"fmt"
@@ -20,6 +21,7 @@ import (
 
 	"github.com/heldcall/heldcall/approvals/reviewers"
 	"github.com/heldcall/heldcall/approvals/store/subjects"
+	"github.com/heldcall/heldcall/internal/memory"
 )
 
 const (
@@ -56,10 +58,16 @@ type Options struct {
 	Channels      []string // bots may not use their consumers
 	// Kept are the streams whose messages are deleted by age only, with that age (0: never).
 	Kept map[string]time.Duration
+	// Unrecorded are the streams of the versions that did not record the states of streams.
+	Unrecorded []string
+	// Erased are the buckets of which only the last record of each key stays in the files.
+	Erased []string
 	// AcceptLoss starts the server although a part of the state is missing or damaged:
 	// see [Server.Losses].
 	AcceptLoss bool
-	Log        *slog.Logger
+	// Memory has what the server keeps for bots that do not read. Nil: it is bounded all the same.
+	Memory *memory.Budget
+	Log    *slog.Logger
 }
 
 // Server is a NATS server in this process, with its folder locked. Its methods are
@@ -75,6 +83,9 @@ type Server struct {
 	recording sync.Mutex // of recorded; held while the server is replaced
 	recorded  manifest
 	losses    []Loss
+
+	stop     context.CancelFunc // of the watch over what bots do not read
+	watching sync.WaitGroup
 }
 
 // Losses returns the accepted losses of the start.
@@ -91,7 +102,22 @@ func Start(o Options) (*Server, error) {
 	if err := s.startFirst(); err != nil {
 		return nil, errors.Join(err, s.Close())
 	}
+	if o.Listen != "-" {
+		s.watchUnread()
+	}
 	return s, nil
+}
+
+// watchUnread watches over what bots do not read until the server is closed.
+func (s *Server) watchUnread() {
+	ctx, stop := context.WithCancel(context.Background())
+	s.stop = stop
+	u := &unread{budget: s.opts.Memory, log: s.opts.Log, server: func() *server.Server {
+		s.mu.RLock()
+		defer s.mu.RUnlock()
+		return s.server
+	}}
+	s.watching.Go(func() { u.watch(ctx) })
 }
 
 func (s *Server) start(listen string) error {
@@ -115,6 +141,9 @@ func (s *Server) start(listen string) error {
 		services = append(subjects.EveryReviewersServices(), botReads()...)
 		if auth.bots, err = srv.LookupAccount(botAccount); err != nil {
 			return fmt.Errorf("set up the bots' account: %w", err)
+		}
+		if auth.consumers, err = srv.LookupAccount(consumerAccount); err != nil {
+			return fmt.Errorf("set up the account of consumers: %w", err)
 		}
 	}
 	if err := shareWithBots(srv, services); err != nil {
@@ -147,22 +176,23 @@ func (s *Server) finishCompression() error {
 
 // serverOptions returns the options of NATS without the address and the authentication.
 func (s *Server) serverOptions() *server.Options {
-	bots := server.NewAccount(botAccount)
+	bots, consumers := server.NewAccount(botAccount), server.NewAccount(consumerAccount)
 	return &server.Options{
 		ServerName:             "heldcall",
 		JetStream:              true,
 		StoreDir:               s.opts.Dir,
 		SyncAlways:             true,
 		MaxPayload:             maxPayload,
+		WriteDeadline:          writeDeadline,
 		NoSigs:                 true,
 		NoLog:                  true,
 		DisableJetStreamBanner: true,
 		NoAuthUser:             botUser,
 		AuthTimeout:            connectTimeout.Seconds(),
-		Accounts:               []*server.Account{bots},
+		Accounts:               []*server.Account{bots, consumers},
 		Users: []*server.User{
 			{Username: ownUser, Password: s.password}, // in the global account, where the state is
-			{Username: serviceUser, Password: s.password, Account: bots},
+			{Username: serviceUser, Password: s.password, Account: consumers},
 			{Username: botUser, Account: bots, Permissions: botPermissions(s.opts.Channels)},
 		},
 	}
@@ -238,6 +268,10 @@ func (s *Server) shutDown() {
 
 // Close stops the server and releases the folder.
 func (s *Server) Close() error {
+	if s.stop != nil {
+		s.stop()
+		s.watching.Wait()
+	}
 	s.shutDown()
 	return s.lock.Close()
 }

@@ -11,7 +11,7 @@ import (
 // startFirst starts the server on the state of an earlier heldcall, and checks the state.
 func (s *Server) startFirst() error {
 	dir, accept := folder(s.opts.Dir), s.opts.AcceptLoss
-	recorded, unrecorded, err := dir.read()
+	recorded, unrecorded, err := dir.read(s.opts.Unrecorded)
 	if err != nil {
 		return fmt.Errorf("read the recorded states of the streams: %w", err)
 	}
@@ -30,6 +30,9 @@ func (s *Server) startFirst() error {
 		if _, err := recorded.check(dir, true); err != nil {
 			return fmt.Errorf("remove damaged records in %s: %w", s.opts.Dir, err)
 		}
+	}
+	if err := s.eraseOlder(); err != nil {
+		return err
 	}
 	if err := s.start(s.opts.Listen); err != nil {
 		return err

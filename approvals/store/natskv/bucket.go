@@ -5,6 +5,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"strings"
 
 	"github.com/nats-io/nats.go/jetstream"
 
@@ -119,4 +120,59 @@ func (b Bucket) Get(ctx context.Context, key string, unknown error) (entry jetst
 
 func (b Bucket) read(ctx context.Context, key string) (jetstream.KeyValueEntry, error) {
 	return Await(ctx, func(ctx context.Context) (jetstream.KeyValueEntry, error) { return b.KV.Get(ctx, key) })
+}
+
+// EraseOlder overwrites the bytes of all records of a key but the last one, which may be the mark of a
+// deleted value. The bucket needs a history: see [Backend.EnsureBucket].
+func (b Bucket) EraseOlder(ctx context.Context, key string) error {
+	ctx, cancel := Bounded(ctx)
+	defer cancel()
+	stream, err := b.stream(ctx)
+	if err != nil {
+		return err
+	}
+	subject := b.subject(key)
+	last, err := stream.GetLastMsgForSubject(ctx, subject)
+	if err != nil {
+		return b.Backend.Fail(OpRead, "read the last record of "+b.KV.Bucket()+"/"+key, err)
+	}
+	for older, err := range Messages(ctx, stream, subject, 1) {
+		if err == nil && older.Sequence < last.Sequence {
+			err = stream.SecureDeleteMsg(ctx, older.Sequence)
+		}
+		if err != nil && !errors.Is(err, jetstream.ErrMsgNotFound) { // then another replica was faster
+			return b.Backend.Fail(OpWrite, "erase an older record of "+b.KV.Bucket()+"/"+key, err)
+		}
+	}
+	return nil
+}
+
+// WithHistory returns the keys that have more than one record.
+func (b Bucket) WithHistory(ctx context.Context) (keys []string, err error) {
+	ctx, cancel := Bounded(ctx)
+	defer cancel()
+	stream, err := b.stream(ctx)
+	if err != nil {
+		return nil, err
+	}
+	info, err := stream.Info(ctx, jetstream.WithSubjectFilter(b.subject(">")))
+	if err != nil {
+		return nil, b.Backend.Fail(OpRead, "list the records of "+b.KV.Bucket(), err)
+	}
+	for subject, records := range info.State.Subjects {
+		if records > 1 {
+			keys = append(keys, strings.TrimPrefix(subject, b.subject("")))
+		}
+	}
+	return keys, nil
+}
+
+func (b Bucket) subject(key string) string { return "$KV." + b.KV.Bucket() + "." + key }
+
+func (b Bucket) stream(ctx context.Context) (jetstream.Stream, error) {
+	stream, err := b.Backend.JS.Stream(ctx, "KV_"+b.KV.Bucket())
+	if err != nil {
+		return nil, b.Backend.Fail(OpRead, "open the bucket "+b.KV.Bucket(), err)
+	}
+	return stream, nil
 }

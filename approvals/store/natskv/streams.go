@@ -94,11 +94,12 @@ func (b *Backend) WhenReady(ctx context.Context, doing string, try func(context.
 }
 
 // EnsureBucket creates or updates a bucket with the name and the settings of c, as the
-// NATS library does.
+// NATS library does. Records of a bucket with a history (MaxMsgsPerSubject) can be erased.
 func (b *Backend) EnsureBucket(ctx context.Context, n Copies, c jetstream.StreamConfig) (kv jetstream.KeyValue, err error) {
 	name := c.Name
 	c.Name, c.Subjects = "KV_"+name, []string{"$KV." + name + ".>"}
-	c.MaxMsgsPerSubject, c.Discard, c.AllowRollup, c.DenyDelete = 1, jetstream.DiscardNew, true, true
+	c.MaxMsgsPerSubject = max(c.MaxMsgsPerSubject, 1)
+	c.Discard, c.AllowRollup, c.DenyDelete = jetstream.DiscardNew, true, c.MaxMsgsPerSubject == 1
 	if _, err := b.EnsureStream(ctx, n, c); err != nil {
 		return nil, err
 	}
@@ -120,13 +121,17 @@ func (b *Backend) EnsureStream(ctx context.Context, n Copies, want jetstream.Str
 	return stream, err
 }
 
-// tryStream is one attempt of [Backend.EnsureStream]. The embedded server compresses the blocks that are
+// noDuplicates is the shortest window that NATS takes. A start reads all messages of the window: those without ids in vain.
+const noDuplicates = 100 * time.Millisecond
+
+// tryStream is one attempt of [Backend.EnsureStream]. Only a stream with a window of its own has messages with ids. The embedded server compresses the blocks that are
 // complete. An external one does so only if it is configured for that: after a crash, nats-server may add a
 // record to a compressed block, which it cannot read then. The embedded one is kept from that.
 func (b *Backend) tryStream(ctx context.Context, n Copies, want jetstream.StreamConfig) (jetstream.Stream, error) {
 	if b.Disk != nil {
 		want.Compression = jetstream.S2Compression
 	}
+	want.Duplicates = cmp.Or(want.Duplicates, noDuplicates)
 	stream, err := b.JS.Stream(ctx, want.Name)
 	if errors.Is(err, jetstream.ErrStreamNotFound) {
 		return b.JS.CreateStream(ctx, replicated(want, n.number))
@@ -168,6 +173,9 @@ func configured(c, want jetstream.StreamConfig) jetstream.StreamConfig {
 	c.MaxMsgsPerSubject = cmp.Or(want.MaxMsgsPerSubject, c.MaxMsgsPerSubject)
 	c.MaxBytes = cmp.Or(want.MaxBytes, c.MaxBytes)
 	c.AllowMsgTTL, c.SubjectDeleteMarkerTTL = c.AllowMsgTTL || want.AllowMsgTTL, cmp.Or(want.SubjectDeleteMarkerTTL, c.SubjectDeleteMarkerTTL)
+	if c.DenyDelete && !want.DenyDelete && c.MaxMsgsPerSubject > 1 {
+		c.MaxMsgsPerSubject = 1 // NATS does not permit deletion later; a history would keep erased values
+	}
 	c.Duplicates, c.Compression = cmp.Or(want.Duplicates, c.Duplicates), cmp.Or(want.Compression, c.Compression)
 	if c.MaxAge > 0 {
 		c.Duplicates = min(c.Duplicates, c.MaxAge) // NATS refuses more

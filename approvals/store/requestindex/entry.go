@@ -27,29 +27,32 @@ const (
 	fieldRisk
 	fieldSession
 	fieldRun
+	fieldTenant // without keys: a filter may have several
 	fields
 )
 
 func entryOf(r *approvals.Request, revision uint64, at time.Time) *entry {
-	values := [fields]string{string(r.Status), string(r.Kind), string(r.RiskLevel), r.SessionID, r.RunID}
+	values := [fields]string{string(r.Status), string(r.Kind), string(r.RiskLevel), r.SessionID, r.RunID, r.Principal.Tenant}
 	return &entry{revision, at.Unix(), true, values}
 }
 
 // query is a filter of lists as entries are compared with it.
 type query struct {
-	fields [fields]string // "": any value
-	search approvals.Search
-	filter *approvals.FilterQuery // of the search
-	cursor string
+	fields  [fields]string // "": any value
+	tenants approvals.TenantScope
+	search  approvals.Search
+	filter  *approvals.FilterQuery // of the search
+	cursor  string
 }
 
 func newQuery(f *approvals.Filter) *query {
 	search := approvals.NewSearch(f.Text)
 	return &query{
-		fields: [fields]string{string(f.Status), string(f.Kind), string(f.Risk), f.SessionID, f.RunID},
-		search: search,
-		filter: search.FilterQuery(),
-		cursor: f.Cursor,
+		fields:  [fields]string{string(f.Status), string(f.Kind), string(f.Risk), f.SessionID, f.RunID},
+		tenants: f.Tenants,
+		search:  search,
+		filter:  search.FilterQuery(),
+		cursor:  f.Cursor,
 	}
 }
 
@@ -60,7 +63,7 @@ func (q *query) selects(e *entry) bool {
 			return false
 		}
 	}
-	return true
+	return q.tenants.Has(e.fields[fieldTenant])
 }
 
 // selectsStored is selects for a stored entry. It allocates nothing: a search may look at very many.
@@ -69,8 +72,8 @@ func (q *query) selectsStored(b []byte) (bool, error) {
 	if err != nil {
 		return false, err
 	}
+	var value []byte
 	for _, want := range q.fields {
-		var value []byte
 		if value, rest, err = parseValue(rest); err != nil {
 			return false, err
 		}
@@ -78,7 +81,12 @@ func (q *query) selectsStored(b []byte) (bool, error) {
 			return false, nil
 		}
 	}
-	return true, nil
+	return q.hasTenant(value), nil // that of the last field
+}
+
+// hasTenant reports whether a tenant is among those of the query.
+func (q *query) hasTenant(tenant []byte) bool {
+	return !q.tenants.Limited() || slices.ContainsFunc(q.tenants, func(wanted string) bool { return wanted == string(tenant) })
 }
 
 // encode returns the stored form of the entry, with a checksum. parseEntry reads it.
@@ -166,7 +174,7 @@ func fieldPrefix(field int, value string) []byte {
 // keys returns the keys of a request in the bucket of fields.
 func (e *entry) keys(id string) (keys [][]byte) {
 	for field, value := range e.fields {
-		if value != "" {
+		if value != "" && field != fieldTenant {
 			keys = append(keys, append(fieldPrefix(field, value), id...))
 		}
 	}

@@ -10,13 +10,17 @@ import (
 
 // A query selects a stored entry if it selects the entry that is read of it, and refuses what cannot be read.
 func FuzzStoredEntry(f *testing.F) {
-	f.Add("run-1", "bash", "run-1", "", "bas", 9, byte(0))
-	f.Add("run-1", "bash", "", "denied", "x", 0, byte(7))
-	f.Fuzz(func(t *testing.T, run, tool, wantRun, wantStatus, text string, at int, change byte) {
-		r := approvals.Request{ID: "01M828KGBK7FPM9QX4Q0E7N6ZZ", RunID: run, ToolName: tool, Status: approvals.StatusPending}
+	f.Add("run-1", "bash", "run-1", "", "bas", "", 9, byte(0))
+	f.Add("run-1", "bash", "", "denied", "x", "", 0, byte(7))
+	f.Add("run-1", "bash", "run-1", "", "bas", "run-1", 0, byte(0))
+	f.Fuzz(func(t *testing.T, run, tool, wantRun, wantStatus, text, wantTenant string, at int, change byte) {
+		r := approvals.Request{ID: "01M828KGBK7FPM9QX4Q0E7N6ZZ", RunID: run, ToolName: tool, Status: approvals.StatusPending, Principal: approvals.Principal{Tenant: run}}
 		stored := entryOf(&r, 7, time.Unix(1, 0)).encode()
 		stored[uint(at)%uint(len(stored))] ^= change
 		q := newQuery(&approvals.Filter{RunID: wantRun, Status: approvals.Status(wantStatus), Text: text})
+		if wantTenant != "" {
+			q.tenants = approvals.TenantScope{"acme", wantTenant}
+		}
 		selected, err := q.selectsStored(stored)
 		e, parseErr := parseEntry(stored)
 		if parseErr != nil {

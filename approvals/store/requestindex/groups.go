@@ -39,6 +39,12 @@ const (
 // firstGroup is the id with which the first group begins: it is before all others.
 const firstGroup = "\x00"
 
+// has reports whether the group has this text of a request.
+func (g *group) has(id, searchText string) bool {
+	at, found := slices.BinarySearchFunc(g.texts, id, compareIDs)
+	return found && g.texts[at].text == searchText
+}
+
 // with returns the group with the text of a request.
 func (g *group) with(id, searchText string) *group {
 	texts := slices.Clone(g.texts)
@@ -71,6 +77,9 @@ func (x *Index) addLocked(id, searchText string) {
 	first, before, err := x.groupLocked(id)
 	if err != nil {
 		x.logRead(id, err)
+		return
+	}
+	if before.has(id, searchText) { // what has changed is not searched, as the result of a call
 		return
 	}
 	g := before.with(id, searchText)

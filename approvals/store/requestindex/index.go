@@ -25,7 +25,7 @@ import (
 )
 
 // version is that of the format of the file. A file of another version is made again.
-const version = 4
+const version = 5
 
 // lockWait is the time limit for the lock of the file.
 const lockWait = 5 * time.Second
@@ -243,19 +243,36 @@ func (x *Index) Close() error {
 // Put indexes a revision of a request as open. It reports false for a revision that is older than
 // the indexed one.
 func (x *Index) Put(r *approvals.Request, revision uint64, at time.Time) bool {
+	if known := x.Revision(r.ID); revision <= known { // before its text is read: the watch reports each own write
+		return revision == known // the entry may be closed, and stays so
+	}
 	e, searchText := entryOf(r, revision, at), r.SearchText()
 	x.mu.Lock()
 	defer x.mu.Unlock()
-	known := x.findLocked(r.ID)
-	switch {
-	case known != nil && revision < known.revision:
-		return false
-	case known != nil && revision == known.revision:
-		return true // the entry may be closed, and stays so
+	if known := x.findLocked(r.ID); known != nil && revision <= known.revision {
+		return revision == known.revision
 	}
 	x.addLocked(r.ID, searchText)
 	x.setLocked(r.ID, e)
 	return true
+}
+
+// IsOpen reports whether a request is in the index and not closed.
+func (x *Index) IsOpen(id string) bool {
+	x.mu.RLock()
+	defer x.mu.RUnlock()
+	e := x.findLocked(id)
+	return e != nil && e.open
+}
+
+// Revision returns the indexed revision of a request, 0 for none.
+func (x *Index) Revision(id string) uint64 {
+	x.mu.RLock()
+	defer x.mu.RUnlock()
+	if e := x.findLocked(id); e != nil {
+		return e.revision
+	}
+	return 0
 }
 
 // CloseRequest marks a request as closed, if it is still at a revision.

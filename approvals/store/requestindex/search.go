@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"iter"
 	"maps"
+	"math"
 	"slices"
 	"strings"
 
@@ -122,7 +123,7 @@ func stored(tx *bolt.Tx, q *query) iter.Seq2[string, error] {
 // narrowest returns the prefix of the keys to read, nil for all requests, and whether the entries must be
 // compared too.
 func (q *query) narrowest() (prefix []byte, others bool) {
-	set := 0
+	set := int(boolByte(q.tenants.Limited()))
 	for _, value := range q.fields {
 		set += int(boolByte(value != ""))
 	}
@@ -135,7 +136,7 @@ func (q *query) narrowest() (prefix []byte, others bool) {
 			return fieldPrefix(field, value), set > 1 || len(value) > longestValue
 		}
 	}
-	return nil, false
+	return nil, set > 0
 }
 
 // last moves a cursor to the last key that has a prefix and then an id before the given one ("": any id).
@@ -150,25 +151,32 @@ func last(cursor *bolt.Cursor, prefix []byte, before string) (key, value []byte)
 	return cursor.Prev()
 }
 
-// OpenRequests returns the ids of the requests that are not closed, in order.
-func (x *Index) OpenRequests() (ids []string, err error) {
+// OpenRequests returns the ids of the requests that are not closed, in order, and the lowest of their revisions.
+func (x *Index) OpenRequests() (ids []string, first uint64, err error) {
 	changed, _ := x.changes(false)
+	first = math.MaxUint64
+	add := func(id string, e *entry) {
+		if e != nil && e.open {
+			ids, first = append(ids, id), min(first, e.revision)
+		}
+	}
 	err = x.view(func(tx *bolt.Tx) error {
+		entries := tx.Bucket(bucketRequests)
 		return tx.Bucket(bucketOpen).ForEach(func(key, _ []byte) error {
-			if _, replaced := changed[string(key)]; !replaced {
-				ids = append(ids, string(key))
+			if _, replaced := changed[string(key)]; replaced {
+				return nil
 			}
-			return nil
+			e, err := parseEntry(entries.Get(key))
+			add(string(key), e)
+			return err
 		})
 	})
 	if err != nil {
-		return nil, fmt.Errorf("read the open requests of the index: %w: %w", approvals.ErrStoreUnavailable, err)
+		return nil, 0, fmt.Errorf("read the open requests of the index: %w: %w", approvals.ErrStoreUnavailable, err)
 	}
 	for id, e := range changed {
-		if e != nil && e.open {
-			ids = append(ids, id)
-		}
+		add(id, e)
 	}
 	slices.Sort(ids)
-	return ids, nil
+	return ids, first, nil
 }

@@ -17,13 +17,13 @@ func TestSearch(t *testing.T) {
 	x := open(t, path, source)
 	long := strings.Repeat("s", 300)
 	for i, id := range []string{"03", "01", "02"} {
-		r := approvals.Request{ID: id, Status: approvals.StatusPending, RunID: "r", SessionID: long, ToolName: "deploy", Resource: "pending-" + id}
+		r := approvals.Request{ID: id, Status: approvals.StatusPending, RunID: "r", SessionID: long, ToolName: "deploy", Resource: "pending-" + id, Principal: approvals.Principal{Tenant: "globex"}}
 		x.Put(&r, uint64(i+1), now)
 	}
 	if x.Put(&approvals.Request{ID: "03", Status: approvals.StatusDenied}, 0, now) {
 		t.Error("an older revision was indexed")
 	}
-	x.Put(&approvals.Request{ID: "02", Status: approvals.StatusApproved, RunID: "r"}, 9, now.Add(-time.Hour))
+	x.Put(&approvals.Request{ID: "02", Status: approvals.StatusApproved, RunID: "r", Principal: approvals.Principal{Tenant: "acme"}}, 9, now.Add(-time.Hour))
 	for _, where := range []string{"in memory", "in the file"} {
 		for _, tt := range []struct {
 			filter approvals.Filter
@@ -47,6 +47,11 @@ func TestSearch(t *testing.T) {
 			{approvals.Filter{Limit: 3, Text: "undeployed"}, "", false},
 			{approvals.Filter{Limit: 3, Text: "by"}, "", false},
 			{approvals.Filter{Limit: 3, Text: "ep"}, "03 01", false},
+			{approvals.Filter{Limit: 1, Tenants: approvals.TenantScope{"acme"}}, "02", false},
+			{approvals.Filter{Limit: 3, Tenants: approvals.TenantScope{"globex", "acme"}}, "03 02 01", false},
+			{approvals.Filter{Limit: 1, Tenants: approvals.TenantScope{"globex"}, Text: "deploy"}, "03", true},
+			{approvals.Filter{Limit: 3, Tenants: approvals.TenantScope{"glob"}}, "", false},
+			{approvals.Filter{Limit: 3, Tenants: approvals.TenantScope{"acme"}, RunID: "r", Status: approvals.StatusPending}, "", false},
 		} {
 			if got, more := search(t, x, tt.filter); got != tt.want || more != tt.more {
 				t.Errorf("%s, %+v: %q, %v; want %q, %v", where, tt.filter, got, more, tt.want, tt.more)
@@ -85,6 +90,7 @@ func TestSearchAgreesWithAModel(t *testing.T) {
 			r := approvals.Request{
 				ID: id, Status: approvals.Status(pick("pending", "approved", "denied")), Kind: approvals.Kind(pick("permission", "result")),
 				RiskLevel: approvals.Risk(pick("", "high")), RunID: pick("", "a", "ab", "b"), SessionID: pick("s", "t"),
+				Principal: approvals.Principal{Tenant: pick("", "acme", "globex")},
 			}
 			x.Put(&r, step+1, now)
 			model[id], at[id], unclosed[id] = r, step+1, true
@@ -93,12 +99,15 @@ func TestSearchAgreesWithAModel(t *testing.T) {
 			Status: approvals.Status(pick("", "", "pending", "approved")), Kind: approvals.Kind(pick("", "", "result")), Risk: approvals.Risk(pick("", "", "high")),
 			RunID: pick("", "", "a", "b"), SessionID: pick("", "", "s"), Cursor: pick("", fmt.Sprintf("%03d", random.IntN(requests))), Limit: 1 + random.IntN(20),
 		}
+		if random.IntN(3) == 0 {
+			f.Tenants = [][]string{{"acme"}, {"globex", "acme"}, {"other"}}[random.IntN(3)]
+		}
 		want, more := searchModel(model, f)
 		if got, gotMore := search(t, x, f); got != want || more != gotMore {
 			t.Fatalf("step %d, %+v: %q, %v; want %q, %v", step, f, got, gotMore, want, more)
 		}
 		wantOpen := ids(unclosed)
-		if got, err := x.OpenRequests(); err != nil || !slices.Equal(got, wantOpen) {
+		if got, _, err := x.OpenRequests(); err != nil || !slices.Equal(got, wantOpen) {
 			t.Fatalf("step %d: open are %v, %v; want %v", step, got, err, wantOpen)
 		}
 	}

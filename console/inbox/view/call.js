@@ -1,6 +1,6 @@
 // One call of a request: its arguments, and its buttons or its outcome.
 
-import { hiddenIn, present, ruleTitle } from '../present.js';
+import { hiddenIn, notRun, present, ruleTitle } from '../present.js';
 import { causesOf, effectParts, targetsText } from '../effects.js';
 import { TIMEOUT, afterApproval, byWhom } from '../decide.js';
 import { write } from '../text/json.js';
@@ -336,6 +336,7 @@ function drawOutcome(request) {
 		decision?.window && el('span', {}, `and a trust window of ${plain(decision.window)} `),
 		decision?.patterns && el('span', {}, 'and from now on: ', decision.patterns.map((pattern) => [el('code', {}, hostile(pattern)), ' ']).flat()),
 		request.details.ended_at && elapsed(request.details.ended_at),
+		notRun(request) && el('p', { class: 'note not-run' }, hostile(notRun(request))),
 		why && el('span', {}, hostile(WHY_CANCELLED[why] ?? why.replaceAll('_', ' '))),
 		decision?.action === 'answer' && el('div', { class: 'note' }, drawText(write({ answer: decision.answer, selected: decision.selected, values: decision.values, responses: decision.responses }, 2), 'answer', new Folds(() => {}))),
 		decision?.note && el('p', { class: 'note' }, '“', hostile(decision.note), '”'),

@@ -202,7 +202,7 @@ function facts(request) {
 	/** @type {[string, string|Node][]} */
 	const pairs = [
 		['Agent', request.principal.agent], ['User', request.principal.user], ['Tenant', request.principal.tenant],
-		['Model', request.model], ['Session', request.session_id],
+		['Model', request.model], ['Subagent', request.details.subagent ?? ''], ['Session', request.session_id],
 		['Run', el('a', { href: `#/runs/${encodeURIComponent(request.run_id)}` }, hostile(request.run_id))],
 		['Request', request.id], ['Call', request.tool_call_id],
 	];

@@ -75,6 +75,26 @@ export function fill(element, ...children) {
 	element.replaceChildren(.../** @type {Node[]} */ (children.filter((child) => child !== null && child !== undefined && child !== false)));
 }
 
+const LONGEST_PRESS = 10_000; // ms; the release may happen outside of the window
+
+/** @type {Promise<void>} */
+let released = Promise.resolve();
+
+/** Begins to notice when a control is pressed: see whenReleased. */
+export function noticePresses() {
+	addEventListener('pointerdown', () => {
+		released = new Promise((resolve) => {
+			for (const end of ['pointerup', 'pointercancel']) addEventListener(end, () => setTimeout(resolve), { once: true }); // after the click
+			setTimeout(resolve, LONGEST_PRESS);
+		});
+	}, { capture: true });
+}
+
+/** Waits while a control is pressed: one that is replaced before its release gets no click. */
+export function whenReleased() {
+	return released;
+}
+
 /** Draws a place again; the focus stays on the control of the same name. @param {HTMLElement} place @param {...Child} children */
 export function refill(place, ...children) {
 	const name = (/** @type {Element|null} */ control) => control?.getAttribute('aria-label') ?? control?.getAttribute('href') ?? control?.textContent;

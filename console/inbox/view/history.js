@@ -3,7 +3,7 @@
 import { Failure, listRequests } from '../api.js';
 import { exact } from '../clock.js';
 import { TIMEOUT, byWhom } from '../decide.js';
-import { ruleTitle } from '../present.js';
+import { notRun, ruleTitle } from '../present.js';
 import { plain } from '../text/visible.js';
 import { button, el, fill, hostile, riskBadge } from './dom.js';
 import { plural } from './parts.js';
@@ -89,6 +89,7 @@ export function drawEntry(request) {
 		el('span', { class: 'what' }, el('code', {}, plain(request.tool_name)), ' ', el('span', { class: 'preview' }, plain([ruleTitle(request), request.args_preview || request.resource].filter(Boolean).join(' · ')))),
 		el('span', { class: 'how' },
 			el('strong', { class: `end ${request.status}` }, end), decision && !automatic && el('span', {}, ' by ', hostile(byWhom(decision))),
+			notRun(request) && el('span', { class: 'note not-run' }, ' ', plain(notRun(request))),
 			decision?.note && el('span', { class: 'note' }, ' “', plain(decision.note), '”')),
 		el('span', { class: 'when' }, riskBadge(request.risk_level), el('span', {}, plain(who)), el('time', { datetime: request.created_at }, exact(request.created_at)))));
 }

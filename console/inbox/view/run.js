@@ -4,7 +4,7 @@ import { Failure, getRun, listRequests, listRuns, listSignals, steer } from '../
 import { exact } from '../clock.js';
 import { state } from '../store.js';
 import { plain } from '../text/visible.js';
-import { button, el, elapsed, fill, hostile, refill } from './dom.js';
+import { button, el, elapsed, fill, hostile, refill, whenReleased } from './dom.js';
 import { drawEntry } from './history.js';
 import { plural } from './parts.js';
 import { drawSignals } from './signals.js';
@@ -37,6 +37,7 @@ async function drawRead(place, reading, draw) {
 	} catch (error) {
 		drawn = el('div', { class: 'column' }, el('p', { class: 'error' }, hostile(error instanceof Failure ? error.message : 'The runs could not be read.')));
 	}
+	await whenReleased();
 	if (mine === drawings && here === location.hash) refill(place, drawn);
 }
 

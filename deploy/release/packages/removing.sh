@@ -4,7 +4,7 @@
 case "$1" in
 remove | 0)
 	if [ -z "$DPKG_ROOT" ] && [ -d /run/systemd/system ]; then
-		systemctl disable --now heldcall.service || :
+		systemctl disable --now heldcall.socket heldcall.service || :
 	fi
 	;;
 esac

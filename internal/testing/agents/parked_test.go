@@ -39,21 +39,18 @@ var resumed = map[string]func(argv []string) []string{
 // TestParked lets the call of an unattended agent be parked: the agent's run ends with
 // the notice. After the approval the agent is started again with its conversation, makes
 // the call again, and the call runs.
-func TestParked(t *testing.T) { eachResumed(t, agent.workParked) }
+func TestParked(t *testing.T) { eachResumed(t, 0, agent.workParked) }
 
-// eachResumed plays work with each agent that can resume a run, at the same time. again
+// eachResumed plays a scenario with each agent that can resume a run, at the same time. again
 // makes the arguments that resume a run from those that began it.
-func eachResumed(t *testing.T, work func(a agent, t *testing.T, dir, heldcall string, again func([]string) []string)) {
+func eachResumed(t *testing.T, scenario int, work func(a agent, t *testing.T, dir, heldcall string, again func([]string) []string)) {
 	heldcall := testdeps.Heldcall(t)
-	for _, a := range fleet(t) {
-		again, ok := resumed[a.name]
-		if !ok {
-			continue
-		}
+	agents := slices.DeleteFunc(fleet(t), func(a agent) bool { return resumed[a.name] == nil })
+	for _, a := range ofPart(t, scenario, agents) {
 		dir := testdeps.Install(t, a.source)
 		t.Run(a.name, func(t *testing.T) {
 			t.Parallel()
-			work(a, t, dir, heldcall, again)
+			work(a, t, dir, heldcall, resumed[a.name])
 		})
 	}
 }

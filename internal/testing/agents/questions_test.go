@@ -164,7 +164,7 @@ func (q *inquiry) decide(r approvals.Request) *fakemodel.Ruling {
 // sees no question.
 func TestQuestions(t *testing.T) {
 	program := testdeps.Heldcall(t)
-	for _, a := range fleet(t) {
+	for _, a := range ofPart(t, 1, fleet(t)) {
 		dir := testdeps.Install(t, a.source)
 		t.Run(a.name, func(t *testing.T) {
 			t.Parallel()
@@ -199,7 +199,7 @@ func (h *heldcall) judgeBy(t *testing.T, policy string) {
 // TestParkedQuestion lets a question of an unattended agent's model be parked: the agent's
 // run ends with the notice. After the answer the agent is started again with its
 // conversation, and the model reads the answer.
-func TestParkedQuestion(t *testing.T) { eachResumed(t, agent.askParked) }
+func TestParkedQuestion(t *testing.T) { eachResumed(t, 1, agent.askParked) }
 
 func (a agent) askParked(t *testing.T, dir, program string, again func([]string) []string) {
 	k := newTask(a)

@@ -83,6 +83,7 @@ func (d *Document) Compare(t *testing.T, pointer string, of reflect.Type, form F
 		t.Errorf("the document has no %s for %s", pointer, of)
 		return
 	}
+	compared := map[string]bool{}
 	for number := range mostValues() {
 		value := reflect.New(of)
 		fill(t, value.Elem(), number)
@@ -93,6 +94,10 @@ func (d *Document) Compare(t *testing.T, pointer string, of reflect.Type, form F
 		if err != nil {
 			t.Fatal(err)
 		}
+		if compared[string(text)] { // its texts have fewer values
+			continue
+		}
+		compared[string(text)] = true
 		if err := d.Check(pointer, text); err != nil {
 			t.Errorf("%s: %v", of, err)
 			return
@@ -111,7 +116,6 @@ func (d *Document) Compare(t *testing.T, pointer string, of reflect.Type, form F
 
 // compareProperties notes each property of a schema that a value with all fields does not have.
 func (d *Document) compareProperties(t *testing.T, pointer string, schema map[string]any, value any) {
-	t.Helper()
 	schema = d.resolve(schema)
 	switch value := value.(type) {
 	case map[string]any:
@@ -189,7 +193,6 @@ func (d *Document) compareForm(t *testing.T, pointer string, schema map[string]a
 
 // fill sets every field of a value. Texts that have few values get the one of a number.
 func fill(t *testing.T, v reflect.Value, number int) {
-	t.Helper()
 	switch v.Interface().(type) {
 	case time.Time:
 		v.Set(reflect.ValueOf(time.Unix(1, 0).UTC()))

@@ -2,6 +2,7 @@ package apidoc
 
 import (
 	"reflect"
+	"sync"
 
 	"github.com/heldcall/heldcall/approvals"
 	"github.com/heldcall/heldcall/approvals/reviewers"
@@ -10,7 +11,7 @@ import (
 // Values are all that a type of texts can be; nil for one that can be any text.
 func Values(t reflect.Type) []string { return values()[t] }
 
-func values() map[reflect.Type][]string {
+var values = sync.OnceValue(func() map[reflect.Type][]string {
 	return map[reflect.Type][]string{
 		reflect.TypeFor[approvals.Status]():       texts(approvals.StatusPending, approvals.StatusApproved, approvals.StatusDenied, approvals.StatusAnswered, approvals.StatusExpired, approvals.StatusCancelled),
 		reflect.TypeFor[approvals.Kind]():         texts(approvals.KindPermission, approvals.KindClarification, approvals.KindDecision, approvals.KindEnvVar, approvals.KindCombined, approvals.KindResult),
@@ -21,17 +22,18 @@ func values() map[reflect.Type][]string {
 		reflect.TypeFor[approvals.GrantScope]():   texts(approvals.GrantSession, approvals.GrantAgent, approvals.GrantUser, approvals.GrantTenant),
 		reflect.TypeFor[approvals.EventType](): texts(
 			approvals.EventApprovalRequired, approvals.EventApprovalDecision, approvals.EventApprovalEscalated, approvals.EventApprovalExpired, approvals.EventApprovalCancelled,
-			approvals.EventCallAllowed, approvals.EventCallDenied, approvals.EventCallModified, approvals.EventCallReleased, approvals.EventDenialTold, approvals.EventQuestionAnswered, approvals.EventSecretUsed,
+			approvals.EventCallAllowed, approvals.EventCallDenied, approvals.EventCallModified, approvals.EventCallReleased, approvals.EventCallNotReleased, approvals.EventDenialTold, approvals.EventQuestionAnswered, approvals.EventSecretUsed,
 			approvals.EventCallResult, approvals.EventResultDenied, approvals.EventResultRedacted,
 			approvals.EventGrantCreated, approvals.EventGrantRevoked, approvals.EventWindowOpened, approvals.EventWindowClosed, approvals.EventRunPaused, approvals.EventRunResumed, approvals.EventRunAborted, approvals.EventRunEnded,
 			approvals.EventDelegationCreated, approvals.EventDelegationRevoked,
 			approvals.EventTurnDetached, approvals.EventTurnReattached, approvals.EventTurnParked, approvals.EventTurnReady,
 			approvals.EventCheckpoint, approvals.EventPolicyChanged, approvals.EventReviewersChanged, approvals.EventPasskeyRegistered, approvals.EventPasskeyRevoked, approvals.EventLossAccepted,
 		),
-		reflect.TypeFor[approvals.AttachState](): texts(approvals.AgentAttached, approvals.AgentDetached, approvals.AgentParked),
-		reflect.TypeFor[reviewers.Role]():        texts(reviewers.RoleViewer, reviewers.RoleReviewer, reviewers.RoleAdmin),
+		reflect.TypeFor[approvals.ApprovalState](): texts(approvals.ApprovalWaiting, approvals.ApprovalReleased, approvals.ApprovalNotReleased),
+		reflect.TypeFor[approvals.AttachState]():   texts(approvals.AgentAttached, approvals.AgentDetached, approvals.AgentParked),
+		reflect.TypeFor[reviewers.Role]():          texts(reviewers.RoleViewer, reviewers.RoleReviewer, reviewers.RoleAdmin),
 	}
-}
+})
 
 func texts[T ~string](all ...T) []string {
 	out := make([]string, len(all))

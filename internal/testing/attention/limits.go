@@ -16,6 +16,12 @@ const (
 	// those that could: people are asked later about a harmless call of the same program and
 	// subcommand. Most grants beside the starter cannot, as it does not ask about what agents repeat.
 	minUsefulGrants = 50.0
+
+	// Cards of the corpus in effects: what was measured on 28 November 2026, so that no change makes
+	// them worse. A change that makes them better lowers both. Cards that are not right are those that
+	// are vague or wrong, so that a false card may become a vague one.
+	maxWrongCards    = 370
+	maxNotRightCards = 681
 )
 
 // checkLimits returns an error that lists every limit that is exceeded.
@@ -43,6 +49,18 @@ func checkLimits(results []*result) error {
 			useful := inCoding.usefulGrants()
 			check(inCoding.repeated == 0 || useful >= minUsefulGrants, "%s, coding: %.0f %% of the grants before a call like theirs allow a later call, the least is %.0f %%", r.name, useful, minUsefulGrants)
 		}
+	}
+	return errors.Join(exceeded...)
+}
+
+// checkEffectLimits returns an error if too many cards are wrong or not right.
+func checkEffectLimits(n effectCounts) error {
+	var exceeded []error
+	if n.wrong > maxWrongCards {
+		exceeded = append(exceeded, fmt.Errorf("effects: %d cards are wrong, the limit is %d", n.wrong, maxWrongCards))
+	}
+	if notRight := n.vague + n.wrong; notRight > maxNotRightCards {
+		exceeded = append(exceeded, fmt.Errorf("effects: %d cards are vague or wrong, the limit is %d", notRight, maxNotRightCards))
 	}
 	return errors.Join(exceeded...)
 }

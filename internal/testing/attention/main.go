@@ -1,18 +1,21 @@
 // Command attention measures how often the starter policy asks people. It judges the recorded
 // calls of sessions that were written for it, each with a label, and prints how many prompts
 // people get, which of them are needless, and which risky calls pass. sessions/RUBRIC.md
-// describes the labels.
+// describes the labels. It also compares what cards state about the labelled calls in effects,
+// where effects/RUBRIC.md describes the labels, and prints how many cards are right, vague and wrong.
 //
 // It fails if a limit in limits.go is exceeded.
 //
 //	go run ./internal/testing/attention               the tables
 //	go run ./internal/testing/attention -top 30       and the most frequent needless prompts
 //	go run ./internal/testing/attention -risky        and each risky call that passes
+//	go run ./internal/testing/attention -effects      and each card that is vague or wrong
 //	go run ./internal/testing/attention -sessions DIR other sessions in the same form
 package main
 
 import (
 	"embed"
+	"errors"
 	"flag"
 	"fmt"
 	"io"
@@ -23,12 +26,16 @@ import (
 //go:embed sessions/*.jsonl
 var own embed.FS
 
+//go:embed effects/*.yaml
+var effectFiles embed.FS
+
 func main() {
 	top := flag.Int("top", 0, "print this many of the most frequent needless prompts, by shape and reason")
 	risky := flag.Bool("risky", false, "print each risky call that passes")
 	folder := flag.String("sessions", "", "folder of the sessions; the project's own if empty")
+	effects := flag.Bool("effects", false, "print each card that is vague or wrong")
 	flag.Parse()
-	if err := run(os.Stdout, *folder, *top, *risky); err != nil {
+	if err := errors.Join(run(os.Stdout, *folder, *top, *risky), runEffects(os.Stdout, *effects)); err != nil {
 		fmt.Fprintln(os.Stderr, "attention:", err)
 		os.Exit(1)
 	}
@@ -67,4 +74,20 @@ func run(w io.Writer, folder string, top int, risky bool) error {
 		printPassed(w, results)
 	}
 	return checkLimits(results)
+}
+
+// runEffects compares the cards of the corpus with its labels, and fails if a limit is exceeded.
+func runEffects(w io.Writer, each bool) error {
+	corpus, err := ownEffects()
+	if err != nil {
+		return err
+	}
+	list, err := checkEffects(corpus)
+	if err != nil {
+		return err
+	}
+	if err := printEffects(w, list, each); err != nil {
+		return err
+	}
+	return checkEffectLimits(countEffects(list, func(*checked) bool { return true }))
 }

@@ -150,8 +150,10 @@ func bashArguments(command string) string {
 // not know the subcommand, it is the second word, if it may be one.
 func programOf(command string) string {
 	known := shell.KnownPrograms()
-	if uses := known.AppendUses(nil, known.Parse(command)); len(uses) > 0 && uses[0].Subcommand != "" {
-		return sanitize.Line(uses[0].Program + " " + uses[0].Subcommand)
+	if acting := known.Parse(command).Acting(); len(acting) > 0 {
+		if use := known.Use(acting[0]); use.Subcommand != "" {
+			return sanitize.Line(use.Program + " " + use.Subcommand)
+		}
 	}
 	words := strings.Fields(sanitize.Line(command))
 	if len(words) == 0 {

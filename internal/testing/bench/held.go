@@ -145,11 +145,13 @@ func (h *hop) decide(d *dialect, a *agent, id string) (time.Duration, error) {
 		return 0, fmt.Errorf("approved stream: %w; it ends with %q; the log: %s", err, end, tail(h.logFile))
 	}
 	sc := newScript(d, shapeHeld, d.held)
-	stamp(sc.body, sc.bodySeeds, a.seed)
-	if !bytes.HasSuffix(a.body, sc.body[sc.callAt:]) {
-		return 0, fmt.Errorf("approved stream: %w", diagnose(a.body, sc.body))
+	for _, form := range sc.forms {
+		stamp(form.body, form.seeds, a.seed)
+		if bytes.HasSuffix(a.body, form.body[sc.callAt:]) {
+			return delay, nil
+		}
 	}
-	return delay, nil
+	return 0, fmt.Errorf("approved stream: %w", diagnose(a.body, sc.forms[len(sc.forms)-1].body))
 }
 
 // decideAll approves n of the held calls one after the other.

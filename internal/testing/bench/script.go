@@ -48,11 +48,12 @@ func (s shape) whole() bool { return s == shapeWhole || s == shapeHeldWhole }
 type script struct {
 	shape   shape
 	dialect *dialect
-	events  int    // SSE events of the stream; 0 for a whole answer
-	body    []byte // what the agent must see, byte for byte
-	callAt  int    // offset in body of the first byte that belongs to a tool call; len(body) without one
-	wire    []byte // the response as sent: head, and one HTTP chunk per event
-	ends    []int  // offsets in wire after each event; the last is len(wire)
+	events  int        // SSE events of the stream; 0 for a whole answer
+	body    []byte     // what upstream sends, and the agent must see, byte for byte, where the hop renders no calls
+	forms   []expected // all forms in which the agent may see it
+	callAt  int        // offset in body of the first byte that belongs to a tool call; len(body) without one
+	wire    []byte     // the response as sent: head, and one HTTP chunk per event
+	ends    []int      // offsets in wire after each event; the last is len(wire)
 
 	bodySeeds, wireSeeds, wireStamps []int
 }
@@ -79,6 +80,12 @@ func newScript(d *dialect, s shape, events int) *script {
 		sc.callAt = bytes.LastIndex(sc.body[:sc.callAt], []byte("\n\n")) + 2
 	}
 	sc.bodySeeds = marks(sc.body, seedField)
+	sc.forms = []expected{{sc.body, sc.bodySeeds}}
+	if s.calls() {
+		if err := sc.render(sc.body); err != nil {
+			panic(err) // the script is the benchmark's own
+		}
+	}
 	sc.wireSeeds = marks(sc.wire, seedField)
 	sc.wireStamps = marks(sc.wire, stampField)
 	return sc

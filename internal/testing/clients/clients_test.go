@@ -37,6 +37,10 @@ const (
 	silent     scenario = "silent"    // the same, before any text of the model
 	restart    scenario = "restart"   // approve it after heldcall was restarted
 	slow       scenario = "slow"      // the model writes both for slowTime, and they are approved
+	// Users of one application write the same: see TestUsersOfOneKey.
+	ann   scenario = "ann"   // the only call is denied
+	bob   scenario = "bob"   // it is approved
+	carol scenario = "carol" // it is denied
 	// The client has a total time-out: see TestImpatientClients.
 	announced scenario = "announced"   // no person decides
 	givesUp   scenario = "gives-up"    // approve it after the client has asked again
@@ -131,14 +135,22 @@ func TestClients(t *testing.T) {
 
 func startModel(t *testing.T, m *model) *fakemodel.Server {
 	t.Helper()
-	server, err := fakemodel.New(m.reply)
+	return startScript(t, m.reply, m)
+}
+
+// startScript starts a server that answers by a script, with these models.
+func startScript(t *testing.T, script fakemodel.Script, models ...*model) *fakemodel.Server {
+	t.Helper()
+	server, err := fakemodel.New(script)
 	if err != nil {
 		t.Fatal(err)
 	}
 	t.Cleanup(func() {
 		server.Close()
-		for _, problem := range m.problems {
-			t.Error(problem)
+		for _, m := range models {
+			for _, problem := range m.problems {
+				t.Error(problem)
+			}
 		}
 	})
 	return server
@@ -226,6 +238,10 @@ type job struct {
 	Mode    string `json:"mode"`
 	BaseURL string `json:"base_url"`
 	Once    bool   `json:"once"` // end after the first answer
+	// The rest is that of a user of several: see TestUsersOfOneKey.
+	Words  string          `json:"words,omitempty"`  // what the user writes, "" for the name
+	Fields json.RawMessage `json:"fields,omitempty"` // in every request
+	Kept   string          `json:"kept,omitempty"`   // a field that continues what the provider keeps
 	limits
 }
 
@@ -248,7 +264,7 @@ func startAll(t *testing.T, clients []client, all []jobs) []*run {
 		}
 	})
 	for i, c := range clients {
-		r := &run{client: c, ended: make(chan struct{})}
+		r := &run{client: c, jobs: []job{}, ended: make(chan struct{})}
 		for _, jobs := range all {
 			for _, s := range jobs.scenarios {
 				for _, mode := range c.modes {

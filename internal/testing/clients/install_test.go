@@ -32,8 +32,7 @@ func install(t *testing.T) []client {
 	t.Helper()
 	scripts := testdeps.Scripts(t, "npm")
 	interpreter := testdeps.Python(t, "pypi")
-	gosdk := filepath.Join(t.TempDir(), "gosdk")
-	testdeps.Command(t, "gosdk", "go", "build", "-o", gosdk, ".")
+	gosdk := testdeps.Program(t, "gosdk", ".")
 
 	node := func(script string, args ...string) []string {
 		return append([]string{"node", filepath.Join(scripts, script)}, args...)
@@ -63,7 +62,7 @@ func clients(node, python func(script string, args ...string) []string, gosdk st
 	return []client{
 		{"openai-node", fakemodel.Chat, node("openai.mjs"), append(three, "loop-whole", "loop")},
 		{"openai-node-responses", fakemodel.Responses, node("openai-responses.mjs"), append(three, "stored", "stateless")},
-		{"openai-node-6.45", fakemodel.Responses, node("openai-responses.mjs", "openai-6.45.0"), []string{"helper"}},
+		{"openai-node-6.45", fakemodel.Responses, node("openai-responses.mjs", "openai-6.45.0"), []string{"whole", "helper"}},
 		{"agents-js", fakemodel.Responses, node("agents.mjs", "responses"), append(two, "stored")},
 		{"agents-js-chat", fakemodel.Chat, node("agents.mjs", "chat"), two},
 		{"anthropic-node", fakemodel.Messages, node("anthropic.mjs"), append(three, "thinking", "stored-loop-whole", "stored-loop")},

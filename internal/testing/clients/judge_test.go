@@ -37,10 +37,13 @@ func expect(api fakemodel.API, job string) expected {
 		e.told = append(e.told, "ran "+c.Name+" with ")
 	}
 	switch scenarioOf(job) {
-	case deny:
+	case deny, ann, carol:
 		e.calls, e.finishes, e.requests = nil, finishes[api].stop, 3
 		e.usage = continuedUsage
 		e.told[0] = note
+		if scenarioOf(job) == ann && slices.Contains(renewed, fieldOf(job)) {
+			e.requests++ // that of the program that was killed
+		}
 	case denyFirst:
 		e.calls, e.told[0] = calls[1:], note
 	case denySecond:
@@ -74,7 +77,7 @@ func judge(t *testing.T, api fakemodel.API, r report, m *model) {
 		return
 	}
 	want := expect(api, r.Job)
-	continued := slices.Contains([]scenario{deny, question}, scenarioOf(r.Job))
+	continued := slices.Contains([]scenario{deny, ann, carol, question}, scenarioOf(r.Job))
 	if r.Text != want.text && !(continued && strings.HasPrefix(r.Text, opening) && strings.HasSuffix(r.Text, continuation)) {
 		t.Errorf("%s: text %q, want %q", r.Job, r.Text, want.text)
 	}

@@ -34,6 +34,7 @@ var (
 // and remembers that as a problem.
 type model struct {
 	fakemodel.Model
+	user scenario // if it is the model of one of several users
 
 	mu       sync.Mutex
 	last     map[string]fakemodel.Conversation // each job's last one
@@ -71,6 +72,12 @@ func (m *model) reply(r *fakemodel.Request) fakemodel.Reply {
 // say is the model's answer at the end of a conversation.
 func (m *model) say(c fakemodel.Conversation) fakemodel.Answer {
 	job := jobOf(c)
+	if job == "" {
+		return fakemodel.Answer{Text: conclusion, Usage: laterUsage}
+	}
+	if m.user != "" {
+		job = jobOfUser(job, m.user)
+	}
 	m.mu.Lock()
 	m.last[job] = c
 	m.requests[job]++
@@ -101,9 +108,11 @@ func (m *model) say(c fakemodel.Conversation) fakemodel.Answer {
 	return fakemodel.Answer{Text: conclusion, Usage: laterUsage}
 }
 
+// jobOf is the first message of the user that is a job's name, "" for none: the conversation begins
+// with something else.
 func jobOf(c fakemodel.Conversation) string {
 	for _, m := range c.Messages {
-		if m.Role == "user" {
+		if m.Role == "user" && strings.Contains(m.Content, "/") {
 			return m.Content
 		}
 	}

@@ -41,13 +41,13 @@ var asked = []struct{ tool, arguments, told string }{
 func callsOf(job string) []fakemodel.Call {
 	var calls []fakemodel.Call
 	add := func(name, arguments string) {
-		id := strings.NewReplacer("/", "_", "-", "_").Replace(job)
+		id := strings.NewReplacer("/", "_", "-", "_", ".", "_").Replace(job)
 		calls = append(calls, fakemodel.Call{ID: fmt.Sprintf("call_%d_%s", len(calls), id), Name: name, Arguments: arguments})
 	}
-	transfer := func() { add("transfer", fmt.Sprintf(`{"job":%q,"amount":1000}`, job)) }
+	transfer := func() { add("transfer", fmt.Sprintf(`{"job":%q,"amount":1000}`, wordsOf(job))) }
 	lookup := func(more string) { add("lookup", fmt.Sprintf(`{"job":%q}`, job+more)) }
 	switch scenarioOf(job) {
-	case approve, deny, edit, restart, announced, givesUp, sdkAsks:
+	case approve, deny, edit, restart, announced, givesUp, sdkAsks, ann, bob, carol:
 		transfer()
 	case question:
 		add(asked[0].tool, asked[0].arguments)

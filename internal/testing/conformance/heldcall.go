@@ -63,10 +63,11 @@ func StartHeldcall(t testing.TB, o Options) *Heldcall {
 	return h
 }
 
-// Restart stops heldcall in order, and starts it again with the same addresses and state.
-func (h *Heldcall) Restart() {
+// Restart stops heldcall in order, and starts it again with the same addresses and state after a gap.
+func (h *Heldcall) Restart(gap time.Duration) {
 	h.t.Helper()
 	h.stop()
+	time.Sleep(gap)
 	c := &h.options.Config
 	c.Proxy.Listen, c.Console.Listen = strings.TrimPrefix(h.Proxy, "http://"), strings.TrimPrefix(h.Console, "http://")
 	h.start()

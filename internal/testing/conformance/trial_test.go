@@ -32,7 +32,7 @@ const (
 	firstOnly  outcome = "first only" // the first approved, the second denied, the rest approved
 	secondOnly outcome = "not first"  // the first denied, the rest approved
 	withAnswer outcome = "question"   // approved, beside a question of heldcall's own that is put into the answer
-	compressed outcome = "compressed" // sent with a content coding that was not asked for
+	compressed outcome = "compressed" // approved, and sent with a content coding that was not asked for
 )
 
 var outcomes = []outcome{allowed, approved, denied, answered, edited, firstOnly, secondOnly, withAnswer, compressed}
@@ -180,19 +180,17 @@ func (x *trial) handedOver() (let, kept []*conformance.Call) {
 	return let, kept
 }
 
-// unchanged reports whether the agent is to get the answer as it was recorded.
-func (x *trial) unchanged() bool {
+// unchanged reports whether the agent is to get the answer as it was recorded: it has no call.
+func (x *trial) unchanged() bool { return len(x.calls) == 0 && !x.joins() }
+
+// released reports whether the agent is to get all calls as they were recorded, in canonical form.
+func (x *trial) released() bool {
 	_, kept := x.handedOver()
-	canonical := canonicalChat[x.exchange.Name()] != "" || canonicalResponses[x.exchange.Name()] != ""
-	return x.outcome != edited && len(kept) == 0 && !x.joins() && !canonical
+	return x.outcome != edited && len(kept) == 0
 }
 
 // joins reports whether the agent gets two attempts as one message.
-func (x *trial) joins() bool { return x.outcome != allowed && startsAgain[x.exchange.Name()] != "" }
-
-// cutShort reports whether the answer starts again after the beginning of a call
-// that is allowed has passed.
-func (x *trial) cutShort() bool { return x.outcome == allowed && startsAgain[x.exchange.Name()] != "" }
+func (x *trial) joins() bool { return startsAgain[x.exchange.Name()] != "" }
 
 func (x *trial) note() string { return "The reviewer of " + x.id + " says no." }
 

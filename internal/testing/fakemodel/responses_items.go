@@ -42,17 +42,24 @@ func itemTypes() map[string]itemType {
 		"mcp_approval_request": {prefix: "mcpr_", output: "mcp_approval_response", asked: func(item gjson.Result) (string, string) {
 			return "mcp__" + item.Get("server_label").String() + "__" + item.Get("name").String(), item.Get("arguments").String()
 		}},
-		"mcp_list_tools":        {prefix: "mcpl_", stages: []string{"in_progress", "completed"}},
-		"mcp_call":              {prefix: "mcp_", stages: []string{"in_progress", "completed"}},
-		"web_search_call":       {prefix: "ws_", stages: []string{"in_progress", "searching", "completed"}},
-		"file_search_call":      {prefix: "fs_", stages: []string{"in_progress", "searching", "completed"}},
-		"code_interpreter_call": {prefix: "ci_", stages: []string{"in_progress", "interpreting", "completed"}},
-		"image_generation_call": {prefix: "ig_", stages: []string{"in_progress", "generating", "completed"}},
-		"tool_search_output":    {prefix: "tso_"},
-		"shell_call_output":     {prefix: "sho_"},
-		"compaction":            {prefix: "cmp_"},
-		"item_reference":        {},
-		"additional_tools":      {}, // an offer of tools, as Codex makes it
+		"mcp_list_tools":          {prefix: "mcpl_", stages: []string{"in_progress", "completed"}},
+		"mcp_call":                {prefix: "mcp_", stages: []string{"in_progress", "completed"}},
+		"web_search_call":         {prefix: "ws_", stages: []string{"in_progress", "searching", "completed"}},
+		"file_search_call":        {prefix: "fs_", stages: []string{"in_progress", "searching", "completed"}},
+		"code_interpreter_call":   {prefix: "ci_", stages: []string{"in_progress", "interpreting", "completed"}},
+		"image_generation_call":   {prefix: "ig_", stages: []string{"in_progress", "generating", "completed"}},
+		"tool_search_output":      {prefix: "tso_"},
+		"shell_call_output":       {prefix: "sho_"},
+		"compaction":              {prefix: "cmp_"},
+		"program":                 {prefix: "prg_", called: true},
+		"program_output":          {prefix: "pro_", called: true},
+		"multi_agent_call":        {prefix: "mac_", called: true},
+		"multi_agent_call_output": {prefix: "mao_", called: true},
+		"agent_message":           {prefix: "agm_"},
+		"item_reference":          {},
+		"additional_tools":        {}, // an offer of tools, as Codex makes it
+		"configuration_update":    {}, // of the reasoning, as Codex makes it
+		"compaction_trigger":      {},
 	}
 }
 

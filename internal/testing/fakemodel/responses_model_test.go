@@ -166,6 +166,9 @@ func TestResponsesJudgeReplayedItems(t *testing.T) {
 	f(replay(strings.ReplaceAll(join(items[1:]), `"id"`, `"was"`)+","+both), "") // an item without an id is unknown
 	f(replay(`{"type":"item_reference","id":"`+items[0].Get("id").String()+`"},`+join(items[1:])+","+both), "")
 	f(replay(`{"type":"reasoning","id":"rs_x","summary":[]},`+join(items[1:])+","+both), "Item with id 'rs_x' not found.")
+	f(replay(`{"type":"configuration_update","reasoning":{"effort":"high"}},{"type":"compaction_trigger"},`+join(items)+`,`+both), "")
+	f(replay(join(items)+`,`+both+`,{"type":"configuration_update","reasoning":{"effort":"high"}}`), "")
+	f(replay(`{"type":"multi_agent_call","id":"mac_1","call_id":"s","action":"spawn_agent","arguments":"{}"},{"type":"multi_agent_call_output","id":"mao_1","call_id":"s","output":[]}`), "")
 	f(replay(`{"type":"nonsense"}`), "Invalid value: 'nonsense'.")
 	f(`{"model":"m","input":3}`, "Invalid type for 'input'")
 	f(`{"input":"x"}`, "Missing required parameter: 'model'.")

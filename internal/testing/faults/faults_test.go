@@ -43,8 +43,7 @@ func TestFaults(t *testing.T) {
 			_ = os.RemoveAll(logs)
 		}
 	})
-	gosdk := filepath.Join(logs, "gosdk")
-	testdeps.Command(t, filepath.Join("..", "clients", "gosdk"), "go", "build", "-o", gosdk, ".")
+	gosdk := testdeps.Program(t, filepath.Join("..", "clients", "gosdk"), ".")
 	program := testdeps.Heldcall(t)
 	sites := map[bool]*site{} // by whether the store is embedded
 	found := map[string]int{} // check -> violations

@@ -133,6 +133,17 @@ func (s *Log) EnsureEvent(ctx context.Context, e approvals.Event) error {
 	return nil
 }
 
+// HasEvent reports whether an event of the type, the tenant and the request of e is in the log.
+func (s *Log) HasEvent(ctx context.Context, e approvals.Event) (exists bool, err error) {
+	err = s.process.do(ctx, "look for an event of request "+e.RequestID, func() error {
+		exists = slices.ContainsFunc(s.process.memory.log.kept, func(kept entry) bool {
+			return kept.Event.Type == e.Type && kept.Event.Tenant == e.Tenant && kept.Event.RequestID == e.RequestID
+		})
+		return nil
+	})
+	return exists, err
+}
+
 // LastSeq returns the sequence number of the latest event, 0 for none.
 func (s *Log) LastSeq(ctx context.Context) (seq uint64, err error) {
 	err = s.process.do(ctx, "read the end of the audit log", func() error { seq = s.process.memory.log.last(); return nil })

@@ -78,17 +78,24 @@ func (s *Requests) ListRequests(ctx context.Context, f approvals.Filter) (approv
 }
 
 // candidates returns the rows before a cursor that may match a filter, newest first. Rows of other runs
-// are left out before they are decoded, which is most of the work of a list.
+// and sessions are left out before they are decoded, which is most of the work of a list.
 func (s *Requests) candidates(ctx context.Context, f approvals.Filter) (rows []row, err error) {
-	var run []byte // in JSON
-	if f.RunID != "" {
-		if run, err = approvals.EncodeJSON(f.RunID); err != nil {
+	var ids [][]byte // in JSON
+	for _, id := range []string{f.RunID, f.SessionID} {
+		encoded, err := approvals.EncodeJSON(id)
+		if err != nil {
 			return nil, fmt.Errorf("list requests: %w", err)
 		}
+		if id != "" {
+			ids = append(ids, encoded)
+		}
+	}
+	mayMatch := func(value []byte) bool {
+		return !slices.ContainsFunc(ids, func(id []byte) bool { return !bytes.Contains(value, id) })
 	}
 	err = s.records.process.do(ctx, "list requests", func() error {
 		for id, at := range s.records.table.rows {
-			if (f.Cursor == "" || id < f.Cursor) && bytes.Contains(at.value, run) {
+			if (f.Cursor == "" || id < f.Cursor) && mayMatch(at.value) {
 				rows = append(rows, at)
 			}
 		}
@@ -96,6 +103,19 @@ func (s *Requests) candidates(ctx context.Context, f approvals.Filter) (rows []r
 	})
 	slices.SortFunc(rows, func(a, b row) int { return strings.Compare(b.key, a.key) })
 	return rows, err
+}
+
+// MissingRequests returns those of the ids that have no record.
+func (s *Requests) MissingRequests(ctx context.Context, ids []string) (missing []string, err error) {
+	err = s.records.process.do(ctx, "look for requests", func() error {
+		for _, id := range ids {
+			if _, exists := s.records.table.rows[id]; !exists {
+				missing = append(missing, id)
+			}
+		}
+		return nil
+	})
+	return missing, err
 }
 
 // WatchRequests calls changed with every request that is not closed, and then with every change of any

@@ -59,6 +59,9 @@ func (s *Secrets) DeleteSecret(ctx context.Context, id string, at uint64) error 
 	})
 }
 
+// EraseSecrets does nothing: memory has no older records.
+func (s *Secrets) EraseSecrets(context.Context) error { return nil }
+
 // WatchSecrets calls changed with every record and every change of one, and gone with the ids of deleted
 // ones and the revisions of their deletion.
 func (s *Secrets) WatchSecrets(ctx context.Context, changed func(id string, sealed []byte, revision uint64), gone func(id string, revision uint64), whenLoaded func()) error {

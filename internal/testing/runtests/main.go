@@ -1,13 +1,15 @@
 // Command runtests runs the tests of the module: with the race detector where goroutines
 // are, without it elsewhere, which takes a third of the time. It prints what go test
 // prints, and at the end the slowest packages and tests. With -later it runs those packages
-// with the race detector that it leaves out before.
+// with the race detector that it leaves out before. With -part K/N it runs each Nth test,
+// beginning with the Kth: N parts run all of them.
 //
-//	go run ./internal/testing/runtests [-later] [-count N] [-p N] [-parallel N] [-run REGEXP] [PACKAGE...]
+//	go run ./internal/testing/runtests [-later] [-part K/N] [-count N] [-p N] [-parallel N] [-run REGEXP] [PACKAGE...]
 package main
 
 import (
 	"context"
+	"errors"
 	"flag"
 	"fmt"
 	"os"
@@ -26,6 +28,7 @@ func main() {
 	patience := flag.Duration("timeout", time.Hour, "how long the tests of a package may take")
 	run := flag.String("run", "", "only tests whose name matches")
 	count := flag.Int("count", 0, "how often each test runs; 0: once, and not if nothing has changed")
+	partText := flag.String("part", "1/1", "K/N: each Nth test of the packages, from the Kth on; not with -run")
 	later := flag.Bool("later", false, "only the packages that are run without the race detector although goroutines are in them, with it")
 	flag.Parse()
 	patterns := flag.Args()
@@ -34,6 +37,11 @@ func main() {
 	}
 	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt)
 	defer stop()
+	part, err := parsePart(*partText)
+	if err == nil && part.of > 1 && *run != "" {
+		err = errors.New("-part and -run exclude each other")
+	}
+	exitOn(err)
 	flags := []string{"-json", "-vet=off", "-p", strconv.Itoa(*jobs), "-parallel", strconv.Itoa(*parallel), "-timeout", patience.String()}
 	if *run != "" {
 		flags = append(flags, "-run", *run)
@@ -41,14 +49,18 @@ func main() {
 	if *count > 0 {
 		flags = append(flags, "-count", strconv.Itoa(*count))
 	}
-	if err := runAll(ctx, patterns, flags, *later); err != nil {
+	exitOn(runAll(ctx, patterns, flags, *later, part))
+}
+
+func exitOn(err error) {
+	if err != nil {
 		fmt.Fprintln(os.Stderr, "runtests:", err)
 		os.Exit(1)
 	}
 }
 
 // runAll runs the tests with and without the race detector beside each other: many tests wait.
-func runAll(ctx context.Context, patterns, flags []string, later bool) error {
+func runAll(ctx context.Context, patterns, flags []string, later bool, part part) error {
 	began := time.Now()
 	packages, err := list(ctx, patterns)
 	if err != nil {
@@ -57,9 +69,15 @@ func runAll(ctx context.Context, patterns, flags []string, later bool) error {
 	report := newReport(os.Stdout)
 	group, ctx := errgroup.WithContext(ctx)
 	for _, race := range []bool{true, false} {
-		if names := choose(packages, race, later); len(names) > 0 {
-			group.Go(func() error { return goTest(ctx, report, slices.Concat(flags, raceFlag(race), names)) })
+		chosen := choose(packages, race, later)
+		if len(chosen) == 0 {
+			continue
 		}
+		only, err := part.flags(chosen)
+		if err != nil {
+			return err
+		}
+		group.Go(func() error { return goTest(ctx, report, slices.Concat(flags, only, raceFlag(race), names(chosen))) })
 	}
 	if err := group.Wait(); err != nil {
 		return err
@@ -69,14 +87,21 @@ func runAll(ctx context.Context, patterns, flags []string, later bool) error {
 
 // choose returns the packages that run with the race detector, or those that run without it:
 // of all, or of those that it is run on later.
-func choose(packages []testPackage, race, later bool) (names []string) {
+func choose(packages []testPackage, race, later bool) (chosen []testPackage) {
 	for _, p := range packages {
 		if later && (!p.later || !race) {
 			continue
 		}
 		if later || race == (p.race && !p.later) {
-			names = append(names, p.name)
+			chosen = append(chosen, p)
 		}
+	}
+	return chosen
+}
+
+func names(packages []testPackage) (names []string) {
+	for _, p := range packages {
+		names = append(names, p.name)
 	}
 	return names
 }

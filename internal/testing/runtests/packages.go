@@ -19,20 +19,26 @@ import (
 // are in them: with it they take minutes of CPU time. make race runs them with it.
 var raceLater = []string{"app", "approvals/store", "cmd/heldcall"}
 
+// idle are packages in which no goroutine runs although a package that they import starts some:
+// they judge calls, and approvals/judge imports approvals/secrets, which they do not use.
+var idle = []string{"internal/policylearn", "internal/testing/attention"}
+
 // testPackage is a package with tests. Race reports whether it, its tests or what they
-// import start goroutines, later whether it is one of raceLater.
+// import start goroutines, later whether it is one of raceLater. TestFiles are in dir.
 type testPackage struct {
-	name        string
+	name, dir   string
+	testFiles   []string
 	race, later bool
 }
 
 // listedPackage is what go list -test prints about a package: one of the module, one that is
 // compiled again for a test ("NAME [NAME.test]"), or a test program ("NAME.test").
 type listedPackage struct {
-	ImportPath, Dir, ForTest string
-	Deps                     []string
-	GoFiles                  []string
-	Module                   *struct{ Main bool }
+	ImportPath, Dir, ForTest  string
+	Deps                      []string
+	GoFiles                   []string
+	TestGoFiles, XTestGoFiles []string // of a package that is not compiled for a test
+	Module                    *struct{ Main bool }
 }
 
 // list returns the packages that have tests, in the order of their names.
@@ -41,11 +47,12 @@ func list(ctx context.Context, patterns []string) ([]testPackage, error) {
 	if err != nil {
 		return nil, err
 	}
-	starts := map[string]bool{}
+	starts, sources := map[string]bool{}, map[string]listedPackage{}
 	for _, p := range all {
 		if p.Module == nil || !p.Module.Main || strings.HasSuffix(p.ImportPath, ".test") {
 			continue
 		}
+		sources[p.ImportPath] = p
 		if starts[p.ImportPath], err = startsGoroutines(p); err != nil {
 			return nil, err
 		}
@@ -57,16 +64,32 @@ func list(ctx context.Context, patterns []string) ([]testPackage, error) {
 			continue
 		}
 		packages = append(packages, testPackage{
-			name:  name,
-			race:  slices.ContainsFunc(p.Deps, func(dependency string) bool { return starts[dependency] }),
-			later: slices.ContainsFunc(raceLater, func(later string) bool { return strings.HasSuffix(name, "/"+later) }),
+			name: name, dir: sources[name].Dir,
+			testFiles: slices.Concat(sources[name].TestGoFiles, sources[name].XTestGoFiles),
+			race: !isOneOf(idle, name) && slices.ContainsFunc(p.Deps, func(dependency string) bool {
+				return starts[dependency] && !isKit(dependency, name)
+			}),
+			later: isOneOf(raceLater, name),
 		})
 	}
 	return packages, nil
 }
 
+func isOneOf(folders []string, name string) bool {
+	return slices.ContainsFunc(folders, func(folder string) bool { return strings.HasSuffix(name, "/"+folder) })
+}
+
+// kits are what tests are written with.
+const kits = "/internal/testing/"
+
+// isKit reports whether a package is a test kit for another one. What a kit starts does not
+// matter by itself: intercept/responses takes the scripted model's words, not its server.
+func isKit(name, user string) bool {
+	return strings.Contains(name, kits) && !strings.Contains(user, kits)
+}
+
 func goList(ctx context.Context, patterns []string) (all []listedPackage, err error) {
-	arguments := append([]string{"list", "-test", "-deps", "-json=ImportPath,Dir,ForTest,Deps,GoFiles,Module"}, patterns...)
+	arguments := append([]string{"list", "-test", "-deps", "-json=ImportPath,Dir,ForTest,Deps,GoFiles,TestGoFiles,XTestGoFiles,Module"}, patterns...)
 	output, err := exec.CommandContext(ctx, "go", arguments...).Output()
 	if err != nil {
 		if failed := (*exec.ExitError)(nil); errors.As(err, &failed) {

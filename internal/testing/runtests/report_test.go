@@ -1,6 +1,7 @@
 package main
 
 import (
+	"slices"
 	"strings"
 	"testing"
 	"time"
@@ -53,9 +54,9 @@ func TestReport(t *testing.T) {
 }
 
 // The race detector is for packages where goroutines are, also where only what a package
-// imports starts them.
+// imports starts them, but for a test kit and where none of them runs.
 func TestRaceWhereGoroutinesAre(t *testing.T) {
-	packages, err := list(t.Context(), []string{"../../../proxy/agentconn", "../../../notify/webhook", "../../../intercept/sse"})
+	packages, err := list(t.Context(), []string{"../../../proxy/agentconn", "../../../notify/webhook", "../../../intercept/sse", "../../../intercept/responses", "../../policylearn"})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -63,7 +64,7 @@ func TestRaceWhereGoroutinesAre(t *testing.T) {
 	for _, p := range packages {
 		races[p.name[strings.LastIndex(p.name, "/")+1:]] = p.race
 	}
-	if !races["agentconn"] || !races["webhook"] || races["sse"] || len(races) != 3 {
+	if !races["agentconn"] || !races["webhook"] || races["sse"] || races["responses"] || races["policylearn"] || len(races) != 5 {
 		t.Errorf("with the race detector: %v", races)
 	}
 }
@@ -74,8 +75,41 @@ func TestChoose(t *testing.T) {
 		race, later bool
 		want        string
 	}{{true, false, "gate"}, {false, false, "pure app"}, {true, true, "app"}, {false, true, ""}} {
-		if got := strings.Join(choose(packages, c.race, c.later), " "); got != c.want {
+		if got := strings.Join(names(choose(packages, c.race, c.later)), " "); got != c.want {
 			t.Errorf("race %t, later %t: %q, want %q", c.race, c.later, got, c.want)
 		}
+	}
+}
+
+func TestParsePart(t *testing.T) {
+	for text, want := range map[string]part{"1/1": {1, 1}, "2/3": {2, 3}, "0/2": {}, "3/2": {}, "half": {}, "": {}} {
+		got, err := parsePart(text)
+		if (err == nil) != (want.of > 0) || (err == nil && got != want) {
+			t.Errorf("%q is %v, %v, want %v", text, got, err, want)
+		}
+	}
+}
+
+// Each test of a package is in one of the parts.
+func TestPartsHaveAllTests(t *testing.T) {
+	packages, err := list(t.Context(), []string{"."})
+	if err != nil {
+		t.Fatal(err)
+	}
+	all, err := testNames(packages)
+	if err != nil || !slices.Contains(all, "TestPartsHaveAllTests") {
+		t.Fatalf("the tests of this package are %q, %v", all, err)
+	}
+	var inParts []string
+	for number := 1; number <= 3; number++ {
+		flags, err := part{number, 3}.flags(packages)
+		if err != nil || len(flags) != 2 || flags[0] != "-run" {
+			t.Fatalf("part %d: %q, %v", number, flags, err)
+		}
+		inParts = append(inParts, strings.Split(strings.Trim(flags[1], "^()$"), "|")...)
+	}
+	slices.Sort(inParts)
+	if !slices.Equal(inParts, all) {
+		t.Errorf("the parts have %q, want %q", inParts, all)
 	}
 }

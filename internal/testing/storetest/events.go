@@ -76,6 +76,14 @@ func (s *suite) events(t *testing.T) {
 
 func (s *suite) ensuredOnce(t *testing.T) {
 	events := group(6)
+	released := event(approvals.EventCallReleased, "")
+	released.RequestID = newID()
+	ok(t, s.first.Gate.AppendEvents(t.Context(), released))
+	other := released
+	other.RequestID = newID()
+	if !must[bool](t)(s.second.Gate.HasEvent(t.Context(), released)) || must[bool](t)(s.second.Gate.HasEvent(t.Context(), other)) {
+		t.Error("the log has the event of another request, or not that of this one")
+	}
 	ok(t, s.first.Gate.AppendEvents(t.Context(), events[:3]...))
 	s.atOnce(t, 12, func(s *Store, i int) error {
 		if i%4 == 3 {

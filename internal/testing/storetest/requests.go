@@ -183,6 +183,21 @@ func (s *suite) closedRequests(t *testing.T) {
 	}})
 }
 
+func (s *suite) missingRequests(t *testing.T) {
+	first, second, missing := request("first"), request("second"), []string{newID(), newID()}
+	must[uint64](t)(s.first.Gate.CreateRequest(t.Context(), first))
+	must[uint64](t)(s.first.Gate.CreateRequest(t.Context(), second))
+	s.laterToo(t, func(t *testing.T, s *Store) {
+		got := must[[]string](t)(s.Gate.MissingRequests(t.Context(), []string{missing[0], first.ID, second.ID, missing[1]}))
+		if diff := cmp.Diff(missing, got); diff != "" {
+			t.Errorf("missing are:\n%s", diff)
+		}
+		if got := must[[]string](t)(s.Gate.MissingRequests(t.Context(), nil)); len(got) > 0 {
+			t.Errorf("of none, %q are missing", got)
+		}
+	})
+}
+
 // pagesOf returns the tools of all requests that a filter selects, page by page.
 func pagesOf(t *testing.T, s *Store, f approvals.Filter, between func()) (pages [][]string) {
 	t.Helper()
@@ -229,7 +244,9 @@ func (s *suite) filters(t *testing.T) {
 	for _, change := range []func(*approvals.Request){
 		func(r *approvals.Request) { r.ToolName, r.RunID = "a", "run-a"+session },
 		func(r *approvals.Request) { r.ToolName, r.Status = "b", approvals.StatusDenied },
-		func(r *approvals.Request) { r.ToolName, r.Kind = "c", approvals.KindClarification },
+		func(r *approvals.Request) {
+			r.ToolName, r.Kind, r.Principal.Tenant = "c", approvals.KindClarification, "other"
+		},
 		func(r *approvals.Request) {
 			r.ToolName, r.RiskLevel, r.Arguments = "d", approvals.RiskHigh, []byte(`{"command":"rm -rf ~/Grüße"}`)
 		},
@@ -251,6 +268,9 @@ func (s *suite) filters(t *testing.T) {
 		{approvals.Filter{Risk: approvals.RiskHigh, Status: approvals.StatusDenied}, ""},
 		{approvals.Filter{Text: "grüße RM"}, "d"},
 		{approvals.Filter{Text: "nowhere"}, ""},
+		{approvals.Filter{Tenants: approvals.TenantScope{"other"}}, "c"},
+		{approvals.Filter{Tenants: approvals.TenantScope{"other", "another"}, Limit: 1}, "c"},
+		{approvals.Filter{Tenants: approvals.TenantScope{"another"}}, ""},
 	} {
 		f.SessionID = session
 		got := ""

@@ -90,6 +90,7 @@ var properties = []struct {
 	{"a watch reports what is there, then each change once and in order", (*suite).watches},
 	{"a watch ends with its context", (*suite).watchesEnd},
 	{"a later process reads the requests that are not closed", (*suite).closedRequests},
+	{"requests without a record are named", (*suite).missingRequests},
 	{"a list has pages, which later requests do not shift", (*suite).pages},
 	{"a list is filtered", (*suite).filters},
 	{"a deleted grant stays deleted", (*suite).deletedGrant},

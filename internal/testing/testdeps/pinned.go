@@ -11,6 +11,8 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
+	"runtime"
+	"strings"
 	"testing"
 )
 
@@ -98,9 +100,43 @@ func Python(t testing.TB, source string) string {
 // Heldcall returns the path of a heldcall that was built from this tree.
 func Heldcall(t testing.TB) string {
 	t.Helper()
-	program := filepath.Join(t.TempDir(), "heldcall")
-	Command(t, ".", "go", "build", "-o", program, "github.com/heldcall/heldcall/cmd/heldcall")
+	return Program(t, ".", "github.com/heldcall/heldcall/cmd/heldcall")
+}
+
+// Program returns the path of a program that is built from a package, as a folder names it.
+// It is in the build cache: see Build.
+func Program(t testing.TB, dir, source string) string {
+	t.Helper()
+	program, err := Build(dir, source)
+	if err != nil {
+		t.Fatal(err)
+	}
 	return program
+}
+
+// Build is Program without a test. It has go run tell where its program is, since go run
+// links a program once and keeps it, and go build links one for each test that needs it.
+func Build(dir, source string) (program string, err error) {
+	echo := "echo"
+	if runtime.GOOS == "windows" {
+		echo = "cmd /c echo"
+	}
+	for range 2 { // the first time it is in a temporary folder, and kept from then on
+		command := exec.Command("go", "run", "-exec", echo, source)
+		command.Dir = dir
+		out, err := command.Output()
+		if failed := (*exec.ExitError)(nil); errors.As(err, &failed) {
+			err = fmt.Errorf("%w\n%s", err, failed.Stderr)
+		}
+		if err != nil {
+			return "", fmt.Errorf("build %s: %w", source, err)
+		}
+		program = strings.TrimSpace(string(out))
+		if _, err := os.Stat(program); err == nil {
+			return program, nil
+		}
+	}
+	return "", fmt.Errorf("build %s: %s is not kept", source, program)
 }
 
 // Command runs a command in a folder to its end. The test fails if it does.

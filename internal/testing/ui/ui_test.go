@@ -10,6 +10,7 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
+	"regexp"
 	"testing"
 
 	"github.com/heldcall/heldcall/console/oidc"
@@ -21,12 +22,16 @@ import (
 var (
 	shots = flag.String("shots", "", "folder that screenshots are kept in")
 	only  = flag.String("only", "", "part of the names of the files that TestInbox runs")
+	part  = flag.String("part", "1/1", "K/N: play only each Nth flow at the width of a phone, from the Kth on")
 )
 
 const repository = "../../.."
 
 // TestInbox has Node run its tests, four files at a time: they wait more than they compute.
 func TestInbox(t *testing.T) {
+	if !regexp.MustCompile(`^[1-9]\d*/[1-9]\d*$`).MatchString(*part) {
+		t.Fatalf("-part %s: want K/N, such as 1/2", *part)
+	}
 	dir := stage(t)
 	files, err := filepath.Glob(filepath.Join(dir, "*", "*"+*only+"*.test.js"))
 	if err != nil || len(files) == 0 {
@@ -62,7 +67,7 @@ func node(t *testing.T, args ...string) {
 	// Node 20 and 21 keep the digits of numbers only with the flag, browsers always.
 	run := exec.CommandContext(t.Context(), "node", append([]string{"--no-warnings", "--harmony-json-parse-with-source"}, args...)...)
 	run.Env = append(os.Environ(), "HELDCALL="+testdeps.Heldcall(t), "UPSTREAM="+upstream.URL(), "PROVIDER="+organization.Issuer(), "PROVIDER_CONSOLE="+addresses[1],
-		"SHOTS="+absolute(t, *shots), "CHROMIUM="+browser(t, "chromium"), "HEADLESS_SHELL="+browser(t, "chromium-headless-shell"))
+		"PART="+*part, "SHOTS="+absolute(t, *shots), "CHROMIUM="+browser(t, "chromium"), "HEADLESS_SHELL="+browser(t, "chromium-headless-shell"))
 	run.Stdout, run.Stderr = os.Stdout, os.Stderr
 	if err := run.Run(); err != nil {
 		t.Fatal(err)

@@ -167,7 +167,7 @@ func (t *Table) dashed(name string, argv []string) []string {
 	return argv
 }
 
-// longest returns what is stated of the longest name that the words of a command begin with, not counting options
+// longest returns the entry of the longest name that the words of a command begin with, not counting options
 // in front of subcommands.
 func (t *Table) longest(name string, argv []string) (found stated, length int) {
 	found, length = t.stated[name], 1

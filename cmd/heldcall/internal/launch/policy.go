@@ -16,6 +16,11 @@ func (u *Setup) choosePolicy(state, work string) error {
 	if !p.Absent() || state == "" {
 		return nil
 	}
+	if own := filepath.Join(work, "policy.yaml"); exists(own) { // as without a configuration elsewhere
+		p.File, p.FileNamed = own, true
+		u.Notes += fmt.Sprintf("heldcall: the configuration names no policy, so that of this folder applies: %s\n", sanitize.Line(own))
+		return nil
+	}
 	o := starter.Options{Command: "heldcall run", File: filepath.Join(state, "policy.yaml"), Workspace: []string{work}}
 	text, err := starter.Policy(o)
 	if err != nil {
@@ -31,4 +36,9 @@ func (u *Setup) choosePolicy(state, work string) error {
 	p.File, p.FileNamed = o.File, true
 	u.Notes += fmt.Sprintf("heldcall: there is no policy.yaml here, so the policy to start from applies: %s\n%s", sanitize.Line(o.File), sanitize.Lines(starter.Trust(o)))
 	return nil
+}
+
+func exists(file string) bool {
+	_, err := os.Stat(file)
+	return err == nil
 }

@@ -16,7 +16,7 @@ import (
 )
 
 const (
-	startsWithin = 20 * time.Second // limit for the first answer of a run that has claimed the folder
+	startsWithin = time.Minute // limit for the first answer of a run that has claimed the folder: a large state takes a while
 	lookEvery    = 50 * time.Millisecond
 )
 

@@ -1,7 +1,7 @@
 // The official Anthropic SDK for JavaScript: whole messages, raw events, its own
 // stream helper, the helper with thinking, and its own loop, which sends only new messages: Anthropic
 // keeps the conversation in a message thread. The argument names another version of it.
-import { result, run, sdkTimeout, tools, within } from './jobs.mjs';
+import { result, run, sdkTimeout, tools, within, words } from './jobs.mjs';
 
 const { default: Anthropic } = await import(process.argv[2] ?? '@anthropic-ai/sdk');
 
@@ -71,12 +71,22 @@ async function loop(client, job) {
     betaTool({ name, description, inputSchema, run: (input) => result({ name, arguments: JSON.stringify(input) }) }),
   );
   const stream = !job.mode.includes('whole');
-  const runner = client.beta.messages.toolRunner({ model: 'claude-test', max_tokens: 4096, messages: [{ role: 'user', content: job.name }], tools: runnable, stream });
+  const body = { model: 'claude-test', max_tokens: 4096, ...job.fields, tools: runnable };
+  const question = { role: 'user', content: words(job) };
+  let runner;
+  if (job.kept) {
+    const thread = client.beta.messages.thread(body);
+    await thread.send({ role: 'user', content: 'hello' });
+    thread.append(question);
+    runner = thread.toolRunner({ stream });
+  } else {
+    runner = client.beta.messages.toolRunner({ ...body, messages: [question], stream });
+  }
   const answers = [];
   for await (const answer of runner) {
     const message = stream ? await answer.finalMessage() : answer;
     answers.push(message);
-    if (answers.length === 1 && callsOf(message).length === 0) runner.pushMessages({ role: 'assistant', content: message.content }, { role: 'user', content: 'go on' });
+    if (!job.once && answers.length === 1 && callsOf(message).length === 0) runner.pushMessages({ role: 'assistant', content: message.content }, { role: 'user', content: 'go on' });
   }
   return report(answers[0], answers.at(-1));
 }

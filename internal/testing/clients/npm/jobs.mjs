@@ -28,6 +28,9 @@ export const tools = [
 
 export const result = (call) => `ran ${call.name} with ${call.arguments}`;
 
+// What the user writes.
+export const words = (job) => job.words ?? job.name;
+
 // within calls complete with an abort signal and returns its answer and how often it was
 // called: again, up to job.tries times, if an answer takes longer than job.timeout seconds.
 export async function within(job, complete) {

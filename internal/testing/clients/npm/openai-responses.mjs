@@ -1,14 +1,15 @@
 // The official OpenAI SDK for JavaScript over Responses: whole answers, raw
 // events, its own stream helper, and conversations that the server remembers
 // (stored) or must not (stateless). The argument names another version of it.
-import { result, run, tools } from './jobs.mjs';
+import { randomUUID } from 'node:crypto';
+import { result, run, tools, words } from './jobs.mjs';
 
 const { default: OpenAI } = await import(process.argv[2] ?? 'openai');
 
 const functions = tools.map((tool) => ({ type: 'function', strict: true, ...tool }));
 
-async function complete(client, mode, input, previous) {
-  const body = { model: 'gpt-test', input, tools: functions, previous_response_id: previous };
+async function complete(client, { mode, fields }, input, kept) {
+  const body = { model: 'gpt-test', ...fields, input, tools: functions, ...kept };
   if (mode === 'stateless') Object.assign(body, { store: false, include: ['reasoning.encrypted_content'] });
   if (mode === 'whole') return client.responses.create(body);
   if (mode === 'helper') return client.responses.stream(body).finalResponse();
@@ -53,10 +54,21 @@ async function accumulate(events) {
   throw new Error('the stream ended without a closing event');
 }
 
+// begun begins the conversation that the provider keeps, and returns the field that continues it.
+async function begun(client, job) {
+  switch (job.kept) {
+    case 'previous_response_id':
+      return { previous_response_id: (await complete(client, job, 'hello')).id };
+    case 'conversation':
+      return { conversation: (await client.conversations.create({ ...job.fields, metadata: { id: randomUUID() } })).id };
+  }
+}
+
 await run(async (baseURL, job) => {
   const client = new OpenAI({ baseURL, apiKey: 'test' });
-  const input = [{ role: 'user', content: job.name }];
-  const response = await complete(client, job.mode, input);
+  const input = [{ role: 'user', content: words(job) }];
+  const before = await begun(client, job);
+  const response = await complete(client, job, input, before);
   const texts = response.output.flatMap((item) => item.content ?? []).map((part) => part.text);
   const calls = response.output
     .filter((item) => item.type === 'function_call')
@@ -66,8 +78,8 @@ await run(async (baseURL, job) => {
   if (answers.length === 0) answers.push({ role: 'user', content: 'go on' });
   const next =
     job.mode === 'stored'
-      ? await complete(client, job.mode, answers, response.id)
-      : await complete(client, job.mode, [...input, ...response.output, ...answers]);
+      ? await complete(client, job, answers, before?.conversation ? before : { previous_response_id: response.id })
+      : await complete(client, job, [...input, ...response.output, ...answers]);
   return {
     text: texts.join(''),
     calls,

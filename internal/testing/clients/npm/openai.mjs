@@ -1,7 +1,7 @@
 // The official OpenAI SDK for JavaScript: whole answers, raw chunks, its own stream
 // helper, and its own loop.
 import OpenAI from 'openai';
-import { result, run, sdkTimeout, tools, within } from './jobs.mjs';
+import { result, run, sdkTimeout, tools, within, words } from './jobs.mjs';
 
 const functions = tools.map((tool) => ({ type: 'function', function: tool }));
 
@@ -40,12 +40,12 @@ async function loop(client, job) {
     function: { name, description, parameters, parse: JSON.parse, function: (input) => result({ name, arguments: JSON.stringify(input) }) },
   }));
   const stream = !job.mode.includes('whole');
-  const body = { model: 'gpt-test', tools: runnable, stream, ...(stream && { stream_options: { include_usage: true } }) };
-  const first = client.chat.completions.runTools({ ...body, messages: [{ role: 'user', content: job.name }] });
+  const body = { model: 'gpt-test', ...job.fields, tools: runnable, stream, ...(stream && { stream_options: { include_usage: true } }) };
+  const first = client.chat.completions.runTools({ ...body, messages: [{ role: 'user', content: words(job) }] });
   let last = await first.finalContent();
   const completion = first.allChatCompletions()[0];
   const { message, finish_reason: finish } = completion.choices[0];
-  if (!message.tool_calls?.length) {
+  if (!job.once && !message.tool_calls?.length) {
     last = await client.chat.completions.runTools({ ...body, messages: [...first.messages, { role: 'user', content: 'go on' }] }).finalContent();
   }
   return {

@@ -6,7 +6,7 @@ import json
 
 from anthropic import AsyncAnthropic, beta_async_tool
 
-from jobs import TOOLS, compact, main, result, sdk_timeout, within
+from jobs import TOOLS, compact, main, result, sdk_timeout, within, words
 
 FUNCTIONS = [
     {"name": tool["name"], "description": tool["description"], "input_schema": tool["parameters"]} for tool in TOOLS
@@ -68,13 +68,16 @@ async def loop(client, job):
     thread = client.beta.messages.thread(
         model="claude-test",
         max_tokens=2048,
-        messages=[{"role": "user", "content": job["name"]}],
         tools=[transfer, lookup],
+        extra_body=job.get("fields"),
     )
+    if "kept" in job:
+        await thread.send({"role": "user", "content": "hello"})
+    thread.append({"role": "user", "content": words(job)})
     answers = []
     async for answer in thread.tool_runner(stream=stream):
         answers.append(await answer.get_final_message() if stream else answer)
-    if len(answers) == 1:
+    if len(answers) == 1 and not job.get("once"):
         answers.append(await thread.send({"role": "user", "content": "go on"}))
     first, last = (answers[i] for i in (0, -1))
     content = [block.model_dump(exclude_none=True) for block in first.content]

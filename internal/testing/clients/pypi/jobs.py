@@ -37,6 +37,11 @@ def result(call):
     return f"ran {call['name']} with {call['arguments']}"
 
 
+def words(job):
+    """What the user writes."""
+    return job.get("words", job["name"])
+
+
 def compact(arguments):
     """Arguments that an SDK gives as an object, as the text of a report."""
     return json.dumps(arguments, separators=(",", ":"))

@@ -4,14 +4,14 @@ each, as many programs do (careless)."""
 
 from openai import AsyncOpenAI
 
-from jobs import TOOLS, main, result, sdk_timeout, within
+from jobs import TOOLS, main, result, sdk_timeout, within, words
 
 FUNCTIONS = [{"type": "function", "function": {**tool, "strict": True}} for tool in TOOLS]
 
 
-async def complete(client, mode, messages):
+async def complete(client, mode, messages, fields=None):
     """Returns text, calls, finish reason and usage of one answer."""
-    body = {"model": "gpt-test", "messages": messages, "tools": FUNCTIONS}
+    body = {"model": "gpt-test", "messages": messages, "tools": FUNCTIONS, "extra_body": fields}
     if mode in ("raw", "careless"):
         return await accumulate(client, body, mode)
     if mode == "whole":
@@ -50,8 +50,8 @@ async def accumulate(client, body, mode):
 
 async def ask(base_url, job):
     client = AsyncOpenAI(base_url=base_url, api_key="test", **sdk_timeout(job))
-    messages = [{"role": "user", "content": job["name"]}]
-    answer, tries = await within(job, lambda: complete(client, job["mode"], messages))
+    messages = [{"role": "user", "content": words(job)}]
+    answer, tries = await within(job, lambda: complete(client, job["mode"], messages, job.get("fields")))
     text, calls, finish, usage = answer
     if job.get("once"):
         return {"text": str(text or ""), "calls": calls, "tries": tries}  # hostile answers have other types
@@ -63,7 +63,7 @@ async def ask(base_url, job):
         ]
     answers = [{"role": "tool", "tool_call_id": c["id"], "content": result(c)} for c in calls]
     answers = answers or [{"role": "user", "content": "go on"}]
-    after, _, _, _ = await complete(client, job["mode"], [*messages, message, *answers])
+    after, _, _, _ = await complete(client, job["mode"], [*messages, message, *answers], job.get("fields"))
     return {
         "text": text,
         "calls": calls,

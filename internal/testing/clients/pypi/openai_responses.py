@@ -3,9 +3,11 @@ and its own stream helper. The mode's last word says how: whole, raw or helper.
 A mode that begins with "stored" goes on from the stored response with
 previous_response_id, the others send everything again."""
 
+from uuid import uuid4
+
 from openai import AsyncOpenAI
 
-from jobs import TOOLS, main, result
+from jobs import TOOLS, main, result, words
 
 FUNCTIONS = [{"type": "function", **tool, "strict": True} for tool in TOOLS]
 
@@ -52,12 +54,23 @@ def shown(items):
     return [item.model_dump(exclude={"encrypted_content"}) for item in items]
 
 
+async def begun(client, job, keep):
+    """Begins the conversation that the provider keeps, and returns the field that continues it."""
+    if job.get("kept") == "previous_response_id":
+        return {"previous_response_id": (await respond(client, job["mode"], {"input": "hello", **keep})).id}
+    if job.get("kept") == "conversation":
+        return {"conversation": (await client.conversations.create(metadata={"id": str(uuid4())}, extra_body=job["fields"])).id}
+    return {}
+
+
 async def ask(base_url, job):
     client = AsyncOpenAI(base_url=base_url, api_key="test")
-    question = [{"role": "user", "content": job["name"]}]
+    question = [{"role": "user", "content": words(job)}]
     stored = job["mode"].startswith("stored")
     keep = {"store": True} if stored else {"store": False, "include": ["reasoning.encrypted_content"]}
-    response = await respond(client, job["mode"], {"input": question, **keep})
+    keep["extra_body"] = job.get("fields")
+    before = await begun(client, job, keep)
+    response = await respond(client, job["mode"], {"input": question, **keep, **before})
     calls = [
         {"id": item.call_id, "name": item.name, "arguments": item.arguments}
         for item in response.output
@@ -68,7 +81,8 @@ async def ask(base_url, job):
     answers = [{"type": "function_call_output", "call_id": c["id"], "output": result(c)} for c in calls]
     answers = answers or [{"role": "user", "content": "go on"}]
     if stored:
-        follow_up = {"input": answers, "previous_response_id": response.id}
+        kept = before if "conversation" in before else {"previous_response_id": response.id}
+        follow_up = {"input": answers, **kept}
     else:
         output = [item.model_dump(exclude_none=True, exclude={"parsed_arguments"}) for item in response.output]
         follow_up = {"input": [*question, *output, *answers]}

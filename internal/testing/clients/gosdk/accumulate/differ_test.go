@@ -51,34 +51,27 @@ func (a api) fuzz(f *testing.F) {
 		a.read(framed(&intercepttest.Dice{}, a.generate(&intercepttest.Dice{Throws: intercepttest.Throws(i, 200)})))
 	}
 	for i := range 20 {
-		f.Add(intercepttest.Throws(i, 200), []byte{6, 200}, false)
-		f.Add(intercepttest.Throws(i+20, 200), []byte{}, i%2 == 0)
+		f.Add(intercepttest.Throws(i, 200), []byte{6, 200})
+		f.Add(intercepttest.Throws(i+20, 200), []byte{})
 	}
-	f.Fuzz(func(t *testing.T, throws, sizes []byte, pass bool) {
+	f.Fuzz(func(t *testing.T, throws, sizes []byte) {
 		d := &intercepttest.Dice{Throws: throws}
 		stream := framed(d, a.generate(d))
-		a.compareReleased(t, stream, sizes, pass)
+		a.compareReleased(t, stream, sizes)
 		a.compareRuled(t, stream, sizes, d.N(3))
 	})
 }
 
 // compareReleased: when every call is released the SDK sees what it would have
 // seen of the upstream, and before that it sees no call.
-func (a api) compareReleased(t *testing.T, stream, sizes []byte, pass bool) {
+func (a api) compareReleased(t *testing.T, stream, sizes []byte) {
 	t.Helper()
 	want := a.read(stream)
 	if want.err != nil {
 		t.Fatalf("the generator's own stream: %v in %s", want.err, stream)
 	}
-	limits := intercept.Limits{}
-	if pass {
-		limits.Pass = func(intercept.Call) bool { return true }
-	}
-	p := a.play(t, limits, stream, sizes, intercepttest.ReleaseAll)
-	if p.Err != nil {
-		return
-	}
-	if calls := a.read(p.Before).calls; !pass && len(calls) > 0 {
+	p := a.play(t, stream, sizes, intercepttest.ReleaseAll)
+	if calls := a.read(p.Before).calls; len(calls) > 0 {
 		t.Fatalf("the SDK sees %q before the ruling in %s", calls, p.Before)
 	}
 	got := a.read(p.Out())
@@ -106,7 +99,7 @@ func (a api) compareRuled(t *testing.T, stream, sizes []byte, turn int) {
 		}
 		want = append(want, call{c.ID, c.Name, arguments})
 	}
-	p := a.play(t, intercept.Limits{}, stream, sizes, func(n int, c intercept.Call) intercept.Ruling {
+	p := a.play(t, stream, sizes, func(n int, c intercept.Call) intercept.Ruling {
 		ruling := intercepttest.Mixed(n+turn, c)
 		if ruling.Action == intercept.Edit && (c.ReadOnly || c.FreeText) {
 			ruling = intercept.Ruling{Action: intercept.Release}
@@ -135,17 +128,14 @@ func sort(calls []call) {
 	slices.SortStableFunc(calls, func(a, b call) int { return bytes.Compare([]byte(a.id), []byte(b.id)) })
 }
 
-func (a api) play(t *testing.T, limits intercept.Limits, stream, sizes []byte, rule intercepttest.Ruler) *intercepttest.Played {
+func (a api) play(t *testing.T, stream, sizes []byte, rule intercepttest.Ruler) *intercepttest.Played {
 	t.Helper()
 	r, err := a.dialect.Request(intercept.Envelope{Method: http.MethodPost, Path: a.path, Body: []byte(a.request)})
 	if err != nil {
 		t.Fatal(err)
 	}
-	p := intercepttest.Play(t, r, [][]byte{stream, []byte(a.last)}, sizes, limits, rule)
-	// A call that passes unbuffered is cut where calls of another choice begin, for which
-	// the request did not ask: clients mix the two.
-	mayCut := limits.Pass != nil && bytes.Contains(stream, []byte(`"index":1,"delta"`))
-	if p.Err != nil && !mayCut {
+	p := intercepttest.Play(t, r, [][]byte{stream, []byte(a.last)}, sizes, intercept.Limits{}, rule)
+	if p.Err != nil {
 		t.Fatalf("%v\nagent: %s\nupstream: %s", p.Err, p.Out(), stream)
 	}
 	return p

@@ -64,12 +64,13 @@ flows('in the browser', {
 	async 'without heldcall the page opens, and says that it knows nothing'(stage) {
 		stage.held.begin([push], around);
 		const page = await stage.open('/', { worker: true, before: (context) => keepOld(context, stage.held.console) });
-		await page.waitForFunction(async () => { // all files are kept: the worker has removed those of an older version, which it does last
-			const files = new Set(performance.getEntriesByType('resource').map(({ name }) => new URL(name).pathname).filter((path) => path.startsWith('/inbox/')));
+		const keepsAll = () => page.evaluate(async () => { // the worker has removed the files of an older version, which it does last
+			const files = new Set(performance.getEntriesByType('resource').map(({ name }) => new URL(name).pathname).filter((path) => /^\/inbox\/.*\.(js|css)$/.test(path)));
 			const kept = new Set((await (await caches.open('inbox')).keys()).map(({ url }) => new URL(url).pathname));
 			const { active } = await navigator.serviceWorker.ready;
 			return active?.state === 'activated' && kept.size > 30 && !kept.has('/inbox/old.js') && files.add('/inbox/index.html').isSubsetOf(kept);
 		});
+		while (!await keepsAll()) await page.waitForTimeout(50); // waitForFunction takes a promise for true
 		await stage.held.halt();
 		try {
 			await page.reload();
@@ -127,7 +128,7 @@ flows('in the browser', {
 
 			await bell.click();
 			await page.waitForFunction(() => localStorage.getItem('push') === null);
-			await page.waitForFunction(async () => (await (await fetch('/api/v1/push')).json()).browsers.length === 0);
+			while (await page.evaluate(async () => (await (await fetch('/api/v1/push')).json()).browsers.length) > 0) await page.waitForTimeout(50);
 		} finally {
 			service.stop();
 		}

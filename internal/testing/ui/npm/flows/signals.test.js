@@ -19,23 +19,6 @@ async function send(stage, page, names, action) {
 const signal = (page, text) => page.locator('.signals li', { hasText: text });
 
 flows('signals', {
-	async 'a run that has ended is shown so, with the outcome of its last call'(stage) {
-		const run = `ends-${stage.size}`;
-		stage.held.begin([push], { ...around, run });
-		const [request] = await stage.asked(push.name);
-		const page = await stage.open(`/${address(run)}`);
-await page.locator('.facts .end', { hasText: /^Running$/ }).waitFor();
-		await stage.held.api('POST', `/api/v1/requests/${request.id}/decision`, { action: 'deny' });
-		await page.locator('.facts .end.ended', { hasText: /^Ended$/ }).waitFor(); // without a reload
-		await page.locator('.facts', { hasText: 'last call: denied by person' }).waitFor();
-		await stage.check(page);
-		await stage.shot(page, 'run-ended');
-		await page.getByRole('link', { name: '‹ All runs' }).click();
-		await page.locator(`.entry[href="${address(run)}"]`, { hasText: /Ended 1 request · last call: denied by person/ }).waitFor();
-		assert.equal(await page.locator('.entry', { hasText: 'Running' }).count(), 0, 'no run is running for ever');
-		await stage.check(page);
-	},
-
 	async 'all runs of an agent are paused and resumed'(stage) {
 		const run = `paused-${stage.size}`;
 		stage.held.begin([push], { ...around, run });
@@ -100,10 +83,49 @@ await page.locator('.facts .end', { hasText: /^Running$/ }).waitFor();
 		await page.locator('.facts .end.running').waitFor();
 	},
 
+	async 'a press counts although the page draws again before the release'(stage) {
+		const run = `pressed-${stage.size}`;
+		stage.held.begin([push], { ...around, run });
+		await stage.asked(push.name);
+		const send = (principal, action) => stage.held.api('POST', '/api/v1/signals', { principal, action });
+		await send({ tenant: 'acme' }, 'pause_run');
+		const page = await stage.open(`/${address(run)}`);
+		await page.getByRole('button', { name: 'Resume all runs of tenant acme' }).hover();
+		await page.mouse.down();
+		const read = page.waitForResponse((response) => /\/api\/v1\/runs\//.test(response.url()));
+		await send({ user: 'ann' }, 'pause_run');
+		await (await read).finished();
+		await page.waitForTimeout(200);
+		await page.mouse.up();
+		await signal(page, 'tenant acme').waitFor({ state: 'detached' });
+		await signal(page, 'Paused all runs of user ann').waitFor();
+		await send({ user: 'ann' }, 'resume_run');
+		await page.locator('.facts .end.running').waitFor();
+	},
+
 	async 'a signal that names nobody is refused'(stage) {
 		const page = await stage.open('/#/signals/new');
 		await page.getByRole('button', { name: 'Pause', exact: true }).click();
 		await page.locator('.error', { hasText: 'principal' }).waitFor();
+		await stage.check(page);
+	},
+});
+
+flows('runs that end', {
+	async 'a run that has ended is shown so, with the outcome of its last call'(stage) {
+		const run = `ends-${stage.size}`;
+		stage.held.begin([push], { ...around, run });
+		const [request] = await stage.asked(push.name);
+		const page = await stage.open(`/${address(run)}`);
+		await page.locator('.facts .end', { hasText: /^Running$/ }).waitFor();
+		await stage.held.api('POST', `/api/v1/requests/${request.id}/decision`, { action: 'deny' });
+		await page.locator('.facts .end.ended', { hasText: /^Ended$/ }).waitFor(); // without a reload
+		await page.locator('.facts', { hasText: 'last call: denied by person' }).waitFor();
+		await stage.check(page);
+		await stage.shot(page, 'run-ended');
+		await page.getByRole('link', { name: '‹ All runs' }).click();
+		await page.locator(`.entry[href="${address(run)}"]`, { hasText: /Ended 1 request · last call: denied by person/ }).waitFor();
+		assert.equal(await page.locator('.entry', { hasText: 'Running' }).count(), 0, 'no run is running for ever');
 		await stage.check(page);
 	},
 }, { config: 'runs: {idle: 4s}' });

@@ -8,7 +8,7 @@ import { after, afterEach, before, describe, test } from 'node:test';
 import { chromium } from 'playwright-core';
 import { startHeldcall } from './heldcall.js';
 
-const { CHROMIUM, HEADLESS_SHELL, SHOTS } = process.env;
+const { CHROMIUM, HEADLESS_SHELL, PART, SHOTS } = process.env;
 
 // Bounds of what must happen, on a machine that has much else to do. Nothing is timed with them.
 const PATIENCE = 60_000; // one step
@@ -21,8 +21,14 @@ const SIZES = {
 	phone: { viewport: { width: 360, height: 740 }, isMobile: true, hasTouch: true, deviceScaleFactor: 2 },
 };
 
+/** Of the flows of a file, the one with this index is played at this size: on a desk each, and on a phone, of N parts, each Nth. */
+function plays(index, size) {
+	const [part, parts] = PART.split('/').map(Number);
+	return size === 'desk' || index % parts === part - 1;
+}
+
 /**
- * Runs flows in a file's own heldcall and browser, each at both sizes. A flow
+ * Runs flows in a file's own heldcall and browser, each at both sizes, but for those that are in another part. A flow
  * gets what it works with and fails on any error that the page logs.
  * @param {string} title
  * @param {Record<string, (stage: Stage) => Promise<void>>} flows
@@ -48,8 +54,8 @@ export function flows(title, flows, options) {
 			await held.start(); // where a flow failed before it did
 			await held.clear();
 		});
-		for (const [name, flow] of Object.entries(flows)) {
-			for (const size of Object.keys(SIZES)) {
+		for (const [index, [name, flow]] of Object.entries(flows).entries()) {
+			for (const size of Object.keys(SIZES).filter((size) => plays(index, size))) {
 				test(`${name} (${size})`, { timeout: LIMIT }, async () => {
 					const stage = new Stage(held, browser, size);
 					try {
