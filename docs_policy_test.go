@@ -11,7 +11,9 @@ import (
 	"testing"
 
 	"github.com/heldcall/heldcall/approvals/policy"
+	"github.com/heldcall/heldcall/approvals/policy/call"
 	"github.com/heldcall/heldcall/approvals/policy/cases"
+	"github.com/heldcall/heldcall/approvals/policy/match"
 )
 
 // fieldsOf are the judged fields of the tools in the policies that the documentation
@@ -120,6 +122,25 @@ func TestRecipes(t *testing.T) {
 		for _, one := range cases.Cases {
 			if problem := one.Check(rules); problem != "" {
 				t.Errorf("%s: %s\n%s", page, problem, recipe[1])
+			}
+		}
+	}
+}
+
+// TestFilesThatRunLaterInTheDocumentation: the table of docs/policy.md has each class in its words, with files that
+// belong to it.
+func TestFilesThatRunLaterInTheDocumentation(t *testing.T) {
+	page := read(t, "docs/policy.md")
+	for _, class := range call.RunLater() {
+		_, row, ok := strings.Cut(page, "| `path(@"+class.Name+")` | "+class.Is+" | ")
+		if !ok {
+			t.Errorf("docs/policy.md has no row for path(@%s), %s", class.Name, class.Is)
+			continue
+		}
+		row, _, _ = strings.Cut(row, "\n")
+		for _, file := range regexp.MustCompile("`([^`]+)`").FindAllStringSubmatch(row, -1) {
+			if of := call.ClassOfLater(match.LocationOf(file[1])); of != class {
+				t.Errorf("docs/policy.md: %s is not of the class %s", file[1], class.Name)
 			}
 		}
 	}

@@ -2,7 +2,6 @@ package policy
 
 import (
 	"slices"
-	"sync"
 
 	"github.com/heldcall/heldcall/approvals"
 	"github.com/heldcall/heldcall/approvals/policy/call"
@@ -40,28 +39,7 @@ func (f *effectFinder) unknown(target string) { f.add(approvals.EffectUnknown, t
 // effect.
 func (f *effectFinder) changes(kind approvals.EffectKind, text string, place approvals.Place, reversible bool) {
 	f.add(kind, text, place, reversible || kind == approvals.EffectRead)
-	if kind != approvals.EffectRead && match.Lists(runByOthers(), match.LocationOf(text)) {
+	if kind != approvals.EffectRead && call.ClassOfLater(match.LocationOf(text)) != nil {
 		f.add(approvals.EffectRun, text, "", false)
 	}
 }
-
-// runByOthers are files that git, editors, agents and build servers run or obey by themselves. Who
-// writes one runs code later, without a call that shows it.
-var runByOthers = sync.OnceValue(func() []*match.PathGlob {
-	globs := []string{
-		"**/.git/**", "**/.git", "**/.gitmodules", "**/.husky/**", "**/lefthook.y*ml", "**/.pre-commit-config.yaml", // hooks of git
-		"**/.github/**", "**/.gitlab-ci.y*ml", "**/.circleci/**", "**/.buildkite/**", "**/Jenkinsfile", "**/azure-pipelines.y*ml", "**/.travis.yml", "**/bitbucket-pipelines.yml", // build servers
-		"**/.vscode/**", "**/.idea/**", "**/.devcontainer/**", "**/.devcontainer.json", // editors
-		"**/.claude/**", "**/.codex/**", "**/.cursor/**", "**/.gemini/**", "**/.opencode/**", "**/.mcp.json", // agents
-		"**/.envrc", "**/.npmrc", "**/.yarnrc*", "**/.bashrc", "**/.zshrc", "**/.profile", "**/.bash_profile", "**/.zshenv", "**/.gitconfig", // shells and programs, at their start
-	}
-	found := make([]*match.PathGlob, len(globs))
-	for i, text := range globs {
-		g, err := match.NewPathGlob(text)
-		if err != nil {
-			panic("internal error: the table of effects: " + err.Error())
-		}
-		found[i] = g
-	}
-	return found
-})

@@ -12,10 +12,6 @@ import (
 	"github.com/heldcall/heldcall/approvals/policy/rule"
 )
 
-// runLater are files that programs run later, unasked. A folder is suggested for a tool that writes only
-// if the policy asks about them in it whatever is granted.
-var runLater = []string{".github/workflows/ci.yml", ".gitlab-ci.yml", ".git/hooks/pre-commit", ".husky/pre-commit", ".claude/settings.json"}
-
 // suggestFolders returns patterns for the folders of the files that a call reads or writes, and for the
 // folders above these. No such pattern allows files that may hold secrets.
 func (q *question) suggestFolders() []string {
@@ -50,7 +46,8 @@ func folderPattern(anchor, folder string) string {
 // systemFolders are folders, in lower case, in which no project is.
 var systemFolders = strings.Fields("bin boot dev etc lib lib64 proc root run sbin srv sys usr var opt home users library system applications windows programdata")
 
-// mayOpen reports whether a pattern for all files below a folder is suggested.
+// mayOpen reports whether a pattern for all files below a folder is suggested: for a tool that writes
+// only if the policy asks about files that run later in it, whatever is granted.
 func (q *question) mayOpen(file match.Location, folder string) bool {
 	lower := match.FoldCase(folder)
 	switch {
@@ -64,7 +61,9 @@ func (q *question) mayOpen(file match.Location, folder string) bool {
 	case folder == "." || (slices.Contains(systemFolders, match.FirstSegment(lower)) && !inHome(lower)) || strings.HasPrefix(lower, "program files"):
 		return false
 	}
-	return q.c.Tool.RiskOr("") == approvals.RiskLow || !slices.ContainsFunc(runLater, func(name string) bool { return !q.asksAbout(folderPattern(file.Anchor, folder), name) })
+	return q.c.Tool.RiskOr("") == approvals.RiskLow || !slices.ContainsFunc(call.RunLater(), func(class *call.LaterFiles) bool {
+		return !q.asksAbout(folderPattern(file.Anchor, folder), class.Example())
+	})
 }
 
 // inHome reports whether a folder is below a home folder.

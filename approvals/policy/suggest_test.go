@@ -10,7 +10,7 @@ import (
 // TestSuggestFolders: folders are suggested, for writers only where the policy asks about files that run
 // later, whatever is granted.
 func TestSuggestFolders(t *testing.T) {
-	const guarded = "rules:\n  - ask: ['*(**/.github/**)', '*(**/.gitlab-ci.yml)', '*(**/.husky/**)', '*(**/.claude/settings*)', '*(**/.git/**)']\n"
+	const guarded = "rules:\n  - ask: ['path(@hook)', 'path(@ci)', 'path(@editor)', 'path(@agent)', 'path(@tool-manager)', 'path(@startup)', 'path(@cloud)', 'path(@deploy)', 'path(@installed-program)', 'path(@lock)']\n"
 	f := func(src string, c Call, want ...string) {
 		t.Helper()
 		if v := mustParse(t, src).Judge(c); !slices.Equal(v.Suggested, want) {

@@ -18,6 +18,7 @@ type Places struct {
 	outside string                     // see Outside
 	written []Written                  // see Written; nil: not needed yet
 	listed  map[writtenPath]bool       // those of written
+	screen  *string                    // see MayWrite; nil: not needed yet
 	secret  *string                    // see Reading.Secret; nil: not needed yet
 	globs   map[string]bool            // words with globs, and whether they may name secrets
 	found   map[string]workspace.Place // by text
@@ -170,6 +171,28 @@ func (p *Places) Written() []Written {
 		}
 	}
 	return p.written
+}
+
+// MayWrite reports whether a path that the call may write has a text in its lower case, or may have it: a shell
+// expands stars. It is the screen of many patterns.
+func (p *Places) MayWrite(text string) bool {
+	if p.screen == nil {
+		p.screen = new(p.writtenNames())
+	}
+	return text == "" || strings.Contains(*p.screen, "*") || strings.Contains(*p.screen, "?") || strings.Contains(*p.screen, text)
+}
+
+// writtenNames joins the paths of Written, with those of links in them.
+func (p *Places) writtenNames() string {
+	var names strings.Builder
+	for i := range p.Written() {
+		written := &p.written[i]
+		for _, l := range append(written.Place.Forms(), written.Path) {
+			names.WriteString(l.Lower)
+			names.WriteByte(0)
+		}
+	}
+	return names.String()
 }
 
 // mayWrite returns what a command may write by one of its paths.

@@ -231,6 +231,14 @@ func (g *PathGlob) Covers(l Location) bool {
 	return g.Anchor == l.Anchor && g.Up == l.Up && doublestar.MatchUnvalidated(g.Body, l.Body)
 }
 
+// Needs returns a text that the path in lower case contains for any other result of [PathGlob.Match] than No, or "".
+func (g *PathGlob) Needs() string {
+	if !g.onlyCore {
+		return ""
+	}
+	return g.core
+}
+
 // Match compares a path for a deny or ask rule. It is [Maybe] if the agent's folder or letter case
 // decides.
 func (g *PathGlob) Match(l Location) Result {

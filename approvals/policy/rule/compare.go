@@ -67,6 +67,7 @@ func (p *Pattern) matchWide(c *call.Reading) match.Result {
 const (
 	textStep     = 256
 	manySegments = 1024
+	manyWritten  = 64 // paths whose names are searched for a text
 )
 
 // MatchCandidate compares a deny or ask pattern with one text that the resource may be.
@@ -102,8 +103,11 @@ func (p *Pattern) MatchCandidate(c *call.Reading, r *call.Candidate) match.Resul
 func (p *Pattern) matchWritten(c *call.Reading) match.Result {
 	found := match.No
 	all := c.Places.Written()
-	if c.Exhausted() != "" {
+	switch {
+	case c.Exhausted() != "" || !c.Spend(1+len(all)/manyWritten):
 		return match.Maybe
+	case !c.IsTree() && !c.Places.MayWrite(p.argument.path.Needs()):
+		return match.No
 	}
 	for i := range all {
 		written := &all[i]

@@ -2,8 +2,10 @@ package rule
 
 import (
 	"errors"
+	"fmt"
 	"regexp"
 	"slices"
+	"strings"
 
 	"github.com/go-json-experiment/json"
 	"github.com/go-json-experiment/json/jsontext"
@@ -226,20 +228,45 @@ func (r *reader) remember(n *yaml.Node, path string, s *Settings) {
 
 func (r *reader) patterns(n *yaml.Node, path string, of *Rule, in *Set, allows bool, to *[]*Pattern) {
 	r.List(n, path, "patterns", func(item *yaml.Node, path string) {
-		s, ok := r.Text(item, path)
+		text, ok := r.Text(item, path)
 		if !ok {
 			return
 		}
-		p, err := NewPattern(s)
+		texts, err := patternsOf(text)
 		if err != nil {
-			r.Fail(item, path, "%s", err)
+			r.Fail(item, path, "%s %s", text, err)
 			return
 		}
-		p.Rule, p.Line, p.Where = of, item.Line, r.Place(item.Line)
-		if err := p.Fits(in.KindsFor(p), allows); err != nil {
-			r.Fail(item, path, "%s %s", s, err)
-			return
+		for _, text := range texts {
+			p, err := NewPattern(text)
+			if err != nil {
+				r.Fail(item, path, "%s", err)
+				return
+			}
+			p.Rule, p.Line, p.Where = of, item.Line, r.Place(item.Line)
+			if err := p.Fits(in.KindsFor(p), allows); err != nil {
+				r.Fail(item, path, "%s %s", text, err)
+				return
+			}
+			*to = append(*to, p)
 		}
-		*to = append(*to, p)
 	})
+}
+
+// patternsOf returns the patterns that a text stands for: path(@hook) for one of each of the files of a
+// class that run later, any other text for itself.
+func patternsOf(text string) ([]string, error) {
+	name, isClass := strings.CutPrefix(text, "path(@")
+	name, closed := strings.CutSuffix(name, ")")
+	if !isClass || !closed || strings.ContainsAny(name, "/*") {
+		return []string{text}, nil
+	}
+	var names []string
+	for _, class := range call.RunLater() {
+		if class.Name == name {
+			return class.Patterns(), nil
+		}
+		names = append(names, "path(@"+class.Name+")")
+	}
+	return nil, fmt.Errorf("names no class of files: write %s", strictyaml.Either(names))
 }
