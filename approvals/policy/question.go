@@ -73,6 +73,9 @@ func (q *question) verdict(by rule.Basis) Verdict {
 		Grants:   by.Grants,
 		Flags:    slices.Concat(q.c.Doubts, q.e.notes),
 	}
+	if q.c.Tool != nil {
+		v.Starts = q.c.Tool.Starts
+	}
 	if q.c.Call.Unoffered != "" {
 		v.Flags = append(v.Flags, q.c.Call.Unoffered)
 	}

@@ -56,6 +56,9 @@ type Verdict struct {
 	Passkey           bool                   // an approval must have the assertion of a passkey
 	Window            bool                   // the policy has a workspace, so that a trust window can cover calls
 
+	// Starts is the argument with the first message to the agent that the call starts, "" for other calls.
+	Starts string
+
 	// Limits are those of the rules that allow or ask: see [Counter.Take].
 	Limits []Limit
 

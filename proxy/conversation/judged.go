@@ -116,38 +116,6 @@ func (h *JudgedResults) Call(i int) (call intercept.Call, known bool) {
 	return h.conversation.continued.call(r.CallID)
 }
 
-// Taint returns the cause if the run is tainted, else "".
-func (h *JudgedResults) Taint() string { return h.taint }
-
-// LoadTaint reads whether an earlier request has tainted the run. Cause is the result of this
-// request that taints it, "" for none; it is recorded if it is the first.
-func (h *JudgedResults) LoadTaint(ctx context.Context, cause string) *intercept.Error {
-	c := h.conversation
-	if cause == "" && !c.recorded.any() {
-		return nil
-	}
-	who := c.Identity()
-	key := func(run string) string { return who.Key("tainted run", run) }
-	for _, run := range []string{who.Run, c.continued.Run} { // the model remembers the run that the request continues
-		if run == "" {
-			continue
-		}
-		kept, refusal := c.records(ctx, key(run))
-		switch {
-		case refusal != nil:
-			return refusal
-		case len(kept) > 0 && run == who.Run:
-			h.taint = string(kept[0])
-			return nil
-		case len(kept) > 0:
-			cause = string(kept[0])
-		}
-	}
-	if h.taint = cause; cause == "" {
-		return nil
-	}
-	return c.put(ctx, key(who.Run), onceID, []byte(cause))
-}
 
 // reviewedKey is the key of the records of results about which people were asked in the
 // session.

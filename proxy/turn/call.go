@@ -43,6 +43,23 @@ func (j *judgedCall) released() bool {
 	return j.ruling.Action == intercept.Release || j.ruling.Action == intercept.Edit
 }
 
+// starts returns the first message to the agent that the call starts, "" for another call and one that the agent does not get.
+func (j *judgedCall) starts() string {
+	if j.verdict.Starts == "" || !j.released() {
+		return ""
+	}
+	arguments := j.call.Arguments
+	if j.ruling.Action == intercept.Edit {
+		arguments = j.ruling.Arguments
+	}
+	var members map[string]any
+	if json.Unmarshal([]byte(arguments), &members) != nil {
+		return "" // the agent cannot read it either
+	}
+	message, _ := members[j.verdict.Starts].(string)
+	return message
+}
+
 // deny denies a call. The model reads the denial text of the rule, else the usual text.
 func (j *judgedCall) deny(outcome approvals.Outcome, note, usual string) {
 	d, _ := j.decision()

@@ -43,9 +43,18 @@ func (r *review) record(ctx context.Context, settled intercept.Resolution, n int
 	return r.engine.Gate.Record(ctx, events...)
 }
 
-// remember makes durable what the next requests of the conversation need.
+// remember makes durable what the next requests of the conversation need, and of agents that calls start.
 func (r *review) remember(ctx context.Context, settled intercept.Resolution, n int) error {
 	called := len(r.calls) > 0
+	if r.rules().JudgesResults() {
+		for _, j := range r.calls {
+			if message := j.starts(); message != "" {
+				if refusal := r.conversation.Judged.Starts(ctx, message); refusal != nil {
+					return refusal
+				}
+			}
+		}
+	}
 	if !called || r.rules().JudgesResults() {
 		r.conversation.Hidden.Released(r.gotten())
 	}

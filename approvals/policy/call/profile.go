@@ -126,6 +126,7 @@ func readProfile(r *strictyaml.Reader, name string, n *yaml.Node, path string) (
 		{Name: "without", Read: func(n *yaml.Node, _ string) { t.Without, t.Optional = n.Value, true }},
 		{Name: "below", Read: func(n *yaml.Node, _ string) { t.Below = strings.Fields(n.Value) }},
 		{Name: "tree", Read: r.SetBool(&t.Tree)},
+		{Name: "starts", Read: r.SetText(&t.Starts)},
 		{Name: "low", Read: func(n *yaml.Node, _ string) { t.Low = strings.Fields(n.Value) }},
 		{Name: "risk", Read: SetRisk(r, &t.Risk)},
 	})

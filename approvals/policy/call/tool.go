@@ -57,6 +57,7 @@ type Tool struct {
 
 	Question bool // an entry gives its calls to people, who answer them in place of the agent
 
+	Starts   string // argument with the first message to an agent that a call starts, "" for a tool that starts none
 	Risk     approvals.Risk
 	Low      []string // arguments with which the risk of a profile is low, as name=value
 	Fallback Action
