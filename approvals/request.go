@@ -125,7 +125,7 @@ type Request struct {
 // Details has the fields that only some requests need.
 type Details struct {
 	// Flags warn the reviewer, each in one sentence: of arguments that two parsers could
-	// read differently, of an answer that was cut off.
+	// read differently, of an answer that was cut off. See [FoldFlag].
 	Flags []string `json:"flags,omitempty"`
 	// Commands are the commands in a shell script, at any depth and with the commands
 	// that they run. Parts that only a shell can expand are shown as ….

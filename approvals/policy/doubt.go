@@ -3,13 +3,14 @@ package policy
 import (
 	"fmt"
 	"slices"
+	"strings"
 
 	"github.com/heldcall/heldcall/approvals/policy/match"
 	"github.com/heldcall/heldcall/approvals/policy/rule"
 )
 
-// maxDoubts is of how many patterns that may match a reviewer is warned.
-const maxDoubts = 5
+// maxListed is how many of the patterns that may match for one fact a warning names.
+const maxListed = 5
 
 // askMatching asks by rules whose patterns match or may match. Of a pattern that only may match,
 // the reason, risk and title of its rule are not shown as facts.
@@ -21,9 +22,8 @@ func (q *question) askMatching(asks []*rule.Pattern) Verdict {
 	} else {
 		by = rule.Basis{Action: Ask, Rule: asks[0].Where, Reason: q.e.mayBe(asks[0])}
 	}
-	v := q.askByRules(by, asks, sure)
-	v.Flags = append(v.Flags, q.doubtsOf(asks)...)
-	return v
+	q.asks = asks
+	return q.askByRules(by, asks, sure)
 }
 
 // sure are the patterns that certainly match the call.
@@ -31,26 +31,47 @@ func (q *question) sure(asks []*rule.Pattern) []*rule.Pattern {
 	return slices.DeleteFunc(slices.Clone(asks), func(p *rule.Pattern) bool { return q.e.match(p) != match.Yes })
 }
 
-// doubtsOf warn the reviewer of each pattern that only may match, in one sentence each.
-func (q *question) doubtsOf(asks []*rule.Pattern) []string {
+// doubts warn the reviewer of the patterns that only may match, once for each fact for which they may.
+func (q *question) doubts(asks []*rule.Pattern) []string {
 	if why := q.c.Exhausted(); why != "" {
 		return []string{why}
 	}
-	var flags []string
-	more := 0
+	var facts []string
+	patterns := map[string][]string{} // in words, by fact
+	add := func(p *rule.Pattern, does Action) {
+		fact := q.e.inDoubt(p)
+		if patterns[fact] == nil {
+			facts = append(facts, fact)
+		}
+		patterns[fact] = append(patterns[fact], fmt.Sprintf("the %s pattern %s (%s)", does, match.Quote(p.Text), p.Where))
+	}
+	if q.denied.match == match.Maybe {
+		add(q.denied.pattern, Deny)
+	}
 	for _, p := range asks {
-		switch {
-		case q.e.match(p) == match.Yes:
-		case len(flags) == maxDoubts:
-			more++
-		default:
-			flags = append(flags, q.e.mayMatch(p, Ask))
+		if q.e.match(p) != match.Yes {
+			add(p, Ask)
 		}
 	}
-	if more > 0 {
-		flags = append(flags, fmt.Sprintf("May match %d more ask patterns.", more))
+	var flags []string
+	for _, fact := range facts {
+		flags = append(flags, doubtText(fact, patterns[fact]))
 	}
 	return flags
+}
+
+// doubtText is the warning of patterns that may match for one fact. Of several, the first line counts them and the
+// next lines name them: see [approvals.FoldFlag].
+func doubtText(fact string, patterns []string) string {
+	n := len(patterns)
+	if n == 1 {
+		return fmt.Sprintf("May match %s: %s.", patterns[0], fact)
+	}
+	text := fmt.Sprintf("May match %d rules: %s.\n%s", n, fact, strings.Join(patterns[:min(n, maxListed)], "\n"))
+	if n > maxListed {
+		text += fmt.Sprintf("\nand %d more", n-maxListed)
+	}
+	return text
 }
 
 // mayBe returns a sentence with the pattern that may match, as the reason of a question: the reason of
@@ -60,11 +81,6 @@ func (e *evaluation) mayBe(p *rule.Pattern) string {
 		return why
 	}
 	return fmt.Sprintf("May match %s: %s.", match.Quote(p.Text), e.inDoubt(p))
-}
-
-// mayMatch returns a sentence with the pattern that may match and the part of the call in doubt.
-func (e *evaluation) mayMatch(p *rule.Pattern, does Action) string {
-	return fmt.Sprintf("May match the %s pattern %s (%s): %s.", does, match.Quote(p.Text), p.Where, e.inDoubt(p))
 }
 
 // inDoubt returns the part of the call for which a pattern may match, without a full stop.

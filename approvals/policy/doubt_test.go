@@ -38,7 +38,12 @@ rules:
 		{"note", "text", `Delete all`, "May match the ask pattern `note(delete *)` (policy.yaml:13): `Delete all` differs from it in letter case only."},
 	} {
 		v := p.Judge(Call{Tool: tt.tool, Arguments: argument(tt.field, tt.text)})
-		if v.Action != Ask || !slices.Contains(v.Flags, tt.flag) {
+		pattern, fact, _ := strings.Cut(strings.TrimPrefix(tt.flag, "May match "), ": ")
+		warned := slices.ContainsFunc(v.Flags, func(flag string) bool {
+			sentence, rules := approvals.FoldFlag(flag)
+			return sentence == tt.flag || (strings.HasSuffix(sentence, " rules: "+fact) && slices.Contains(rules, pattern))
+		})
+		if v.Action != Ask || !warned {
 			t.Errorf("%s %s: %s, flags %q\nwant %s", tt.tool, tt.text, v.Action, v.Flags, tt.flag)
 		}
 		before, after, _ := strings.Cut(strings.NewReplacer("the ask pattern ", "", "the deny pattern ", "").Replace(tt.flag), " (")
@@ -70,7 +75,11 @@ rules:
   - ask: ["bash(a *)", "bash(b *)", "bash(c *)", "bash(d *)", "bash(e *)", "bash(f *)", "bash(g *)"]
 `)
 	v := p.Judge(Call{Tool: "bash", Arguments: argument("command", "$X y")})
-	if n := len(v.Flags); n != maxDoubts+1 || v.Flags[n-1] != "May match 2 more ask patterns." {
-		t.Errorf("%d flags: %q", n, v.Flags)
+	if len(v.Flags) != 1 {
+		t.Fatalf("flags: %q", v.Flags)
+	}
+	fact, patterns := approvals.FoldFlag(v.Flags[0])
+	if fact != "May match 7 rules: `$X` is unknown before it runs." || len(patterns) != maxListed+1 || patterns[0] != "the ask pattern `bash(a *)` (policy.yaml:3)" || patterns[maxListed] != "and 2 more" {
+		t.Errorf("%q, %q", fact, patterns)
 	}
 }

@@ -35,7 +35,7 @@ rules:
 		{"not offered, denied", Call{Tool: "Bash", Arguments: command("rm x"), Unoffered: unoffered, Near: []string{"bash"}}, Allow, Deny, "judged as bash too"},
 		{"not offered, asked about", Call{Tool: "Bash", Arguments: command("git push x"), Unoffered: unoffered, Near: []string{"bash"}}, Allow, Ask, "judged as bash too"},
 		{"not offered, allowed", Call{Tool: "Bash", Arguments: command("ls x"), Unoffered: unoffered, Near: []string{"bash"}}, Allow, Ask, unoffered},
-		{"not offered, may be denied", Call{Tool: "Bash", Arguments: command("$X x"), Unoffered: unoffered, Near: []string{"bash"}}, Allow, Ask, "May match the deny pattern"},
+		{"not offered, may be denied", Call{Tool: "Bash", Arguments: command("$X x"), Unoffered: unoffered, Near: []string{"bash"}}, Allow, Ask, "the deny pattern `bash(rm *)`"},
 		{"not offered, denied by default", Call{Tool: "Bash", Arguments: command("ls x"), Unoffered: unoffered, Near: []string{"bash"}}, Deny, Deny, unoffered},
 		{"not offered, an entry denies", Call{Tool: "Never", Arguments: "{}", Unoffered: unoffered, Near: []string{"never"}}, Allow, Deny, unoffered},
 		{"not offered, of no near tool", Call{Tool: "teleport", Arguments: "{}", Unoffered: unoffered}, Allow, Ask, unoffered},

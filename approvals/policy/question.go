@@ -14,8 +14,9 @@ import (
 // question makes the verdict on one call.
 type question struct {
 	e      *evaluation
-	c      *call.Reading // of e
-	denied finding       // the deny rule or grant that matches or may
+	c      *call.Reading   // of e
+	denied finding         // the deny rule or grant that matches or may
+	asks   []*rule.Pattern // that match or may, if they decide
 }
 
 func newQuestion(e *evaluation) *question { return &question{e: e, c: e.c, denied: e.findDeny()} }
@@ -115,9 +116,7 @@ func (q *question) ask(by rule.Basis) Verdict {
 	if why := q.c.Foreign(); why != "" {
 		v.Flags = append(v.Flags, why)
 	}
-	if q.denied.match == match.Maybe {
-		v.Flags = append(v.Flags, q.e.mayMatch(q.denied.pattern, Deny))
-	}
+	v.Flags = append(v.Flags, q.doubts(q.asks)...)
 	if hidden := match.Invisible(q.c.Text); hidden != "" {
 		v.Flags = append(v.Flags, hidden)
 	}

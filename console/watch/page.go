@@ -91,7 +91,11 @@ func requestPage(r *approvals.Request, raw bool, width int) page {
 		w.text("", styles.plain, words.Effects)
 	}
 	for _, flag := range r.Details.Flags {
-		w.text("! ", styles.warning, flag)
+		fact, patterns := approvals.FoldFlag(flag)
+		w.text("! ", styles.warning, fact)
+		for _, pattern := range patterns {
+			w.text("    ", styles.plain, pattern)
+		}
 	}
 	switch {
 	case r.Details.Abridged:

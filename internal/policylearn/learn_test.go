@@ -125,7 +125,7 @@ func TestDecisionBeforeItsRequest(t *testing.T) {
 
 func TestProposals(t *testing.T) {
 	const ask = "default: ask\n"
-	const guarded = ask + "rules:\n  - ask: ['*(**/.github/**)', '*(**/.gitlab-ci.yml)', '*(**/.husky/**)', '*(**/.claude/settings*)', '*(**/.git/**)']\n"
+	const guarded = ask + "rules:\n  - ask: ['path(@hook)', 'path(@ci)', 'path(@editor)', 'path(@agent)', 'path(@tool-manager)', 'path(@startup)', 'path(@cloud)', 'path(@deploy)', 'path(@installed-program)', 'path(@lock)']\n"
 	ofBob := bash("approve", "go vet ./a", "go vet ./b", "go vet ./c")
 	for i := range ofBob {
 		ofBob[i].who = bob

@@ -120,7 +120,8 @@ func (f format) warnings(r *approvals.Request) (lines []string) {
 		if i == maxFlags {
 			return append(lines, "The inbox has more warnings.")
 		}
-		warning, _ := f.quote(flag, f.flag())
+		fact, _ := approvals.FoldFlag(flag)
+		warning, _ := f.quote(fact, f.flag())
 		lines = append(lines, "Warning: "+warning)
 	}
 	return lines

@@ -171,7 +171,8 @@ func viewOf(r *approvals.Request, room int) view {
 	}
 	whole := wholeName
 	for _, flag := range r.Details.Flags {
-		text, wholeFlag := word(flag, maxText)
+		fact, _ := approvals.FoldFlag(flag)
+		text, wholeFlag := word(fact, maxText)
 		if whole = whole && wholeFlag; units(title)+units(text) > maxSection-20 {
 			whole = false
 			break

@@ -116,7 +116,6 @@ func (h *JudgedResults) Call(i int) (call intercept.Call, known bool) {
 	return h.conversation.continued.call(r.CallID)
 }
 
-
 // reviewedKey is the key of the records of results about which people were asked in the
 // session.
 func (id *Identity) reviewedKey() string { return id.Key("results", id.Session) }

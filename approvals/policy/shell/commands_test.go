@@ -114,7 +114,7 @@ func TestInDoubt(t *testing.T) {
 		"$X y":                "`$X` is unknown before it runs",
 		"rm --recursive":      "may be another way to write it",
 		"frob -x 'rm -r y'":   "names it and may run it",
-		"bash":                "may run other commands",
+		"bash":                "runs a text that is not known before it runs",
 		"X='rm -r y'; eval z": "",
 		"sh <<< 'rm -r'":      "",
 		"RM -r x":             "may be another way to write it",

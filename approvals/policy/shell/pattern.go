@@ -122,6 +122,8 @@ func (g *Pattern) InDoubt(s *Script) string {
 			return c.written() + " may be another way to write it"
 		case slices.ContainsFunc(c.mentions, g.namedIn):
 			return c.written() + " names it and may run it"
+		case c.fromElsewhere():
+			return c.written() + " runs a text that is not known before it runs"
 		default:
 			return c.written() + " may run other commands"
 		}

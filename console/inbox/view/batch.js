@@ -9,7 +9,7 @@ import { state } from '../store.js';
 import { delay, isDelayed, isUnconfirmed } from '../undo.js';
 import { drawEffects, drawPreview } from './call.js';
 import { button, countdown, el, fill, hostile, riskBadge } from './dom.js';
-import { Folds, drawFile, drawPart, drawTable, plural } from './parts.js';
+import { Folds, drawFile, drawFlags, drawPart, drawTable, plural } from './parts.js';
 
 /** @typedef {import('../types.js').Request} Request */
 /** @typedef {import('../api.js').Choice} Choice */
@@ -112,7 +112,7 @@ function drawCall(request, action, all, review) {
 		const flags = request.details.flags ?? [];
 		body.replaceChildren(.../** @type {Node[]} */ ([
 			drawEffects(request),
-			flags.length > 0 && el('ul', { class: 'flags', 'aria-label': 'Warnings' }, flags.map((flag) => el('li', {}, el('span', {}, hostile(flag))))),
+			drawFlags(flags),
 			...drawFile(lead, note, folds),
 			...parts.map((part, i) => drawPart(part, `part ${i}`, folds)),
 			drawTable(rest, folds),

@@ -14,7 +14,7 @@ import { drawEditor } from './edit.js';
 import { drawAnswer, drawQuestion } from './question.js';
 import { drawPast } from './past.js';
 import { drawMemory } from './remember.js';
-import { Folds, drawFile, drawPart, drawTable, drawText, plural } from './parts.js';
+import { Folds, drawFile, drawFlags, drawPart, drawTable, drawText, plural } from './parts.js';
 
 /** @typedef {import('../types.js').Request} Request */
 /** @typedef {import('../api.js').Choice} Choice */
@@ -173,7 +173,7 @@ function drawBody(card) {
 		drawEffects(request),
 		drawAgent(request),
 		words.effects && el('p', { class: 'prose' }, hostile(request.description), el('br'), words.effects),
-		flags.length > 0 && el('ul', { class: 'flags', 'aria-label': 'Warnings' }, flags.map((flag) => el('li', {}, el('span', {}, hostile(flag))))),
+		drawFlags(flags),
 		card.raw
 			? drawRaw(request, folds)
 			: request.details.questions ? request.status !== 'pending' && request.details.questions.map(drawQuestion) : [...drawFile(lead, note, folds), ...parts.map((part, i) => drawPart(part, `part ${i}`, folds)), drawCommands(request, parts[0]?.text), drawRest(parts.length > 0, rest, folds)],

@@ -214,3 +214,15 @@ function drawLeaf(value, folds) {
 	const text = show(value);
 	return el('span', { class: isText ? 'leaf tok-string' : 'leaf tok-variable' }, isText && '“', hostile(text, causeSpans(text, folds.causes)), isText && '”');
 }
+
+/**
+ * The warnings about a call, a line for each fact. The rules that may match because of it are folded below it.
+ * @param {string[]} flags
+ */
+export function drawFlags(flags) {
+	return flags.length > 0 && el('ul', { class: 'flags', 'aria-label': 'Warnings' }, flags.map((flag) => {
+		const [fact, ...rules] = flag.split('\n');
+		if (rules.length === 0) return el('li', {}, el('span', {}, hostile(fact)));
+		return el('li', {}, el('details', {}, el('summary', {}, hostile(fact)), el('ul', {}, rules.map((rule) => el('li', {}, hostile(rule))))));
+	}));
+}
