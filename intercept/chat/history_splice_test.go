@@ -4,6 +4,7 @@ import (
 	"testing"
 
 	"github.com/heldcall/heldcall/intercept"
+	"github.com/heldcall/heldcall/intercept/intercepttest"
 	"github.com/heldcall/heldcall/intercept/strictjson"
 	"github.com/tidwall/gjson"
 )
@@ -145,3 +146,5 @@ func TestSpliceOfNothing(t *testing.T) {
 		}
 	}
 }
+
+func TestSpliceOfStoredTurns(t *testing.T) { intercepttest.StoredTurns(t, Dialect{}) }

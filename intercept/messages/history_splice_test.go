@@ -7,6 +7,7 @@ import (
 	"github.com/heldcall/heldcall/intercept/strictjson"
 
 	"github.com/heldcall/heldcall/intercept"
+	"github.com/heldcall/heldcall/intercept/intercepttest"
 	"github.com/tidwall/gjson"
 )
 
@@ -119,3 +120,5 @@ func TestSplice(t *testing.T) {
 func toolResult(id, content string) string {
 	return `{"type":"tool_result","tool_use_id":` + strictjson.Quote(id) + `,"content":` + strictjson.Quote(content) + `}`
 }
+
+func TestSpliceOfStoredTurns(t *testing.T) { intercepttest.StoredTurns(t, Dialect{}) }

@@ -8,6 +8,7 @@ import (
 	"testing"
 
 	"github.com/heldcall/heldcall/intercept"
+	"github.com/heldcall/heldcall/intercept/intercepttest"
 	"github.com/heldcall/heldcall/intercept/notice"
 	"github.com/tidwall/gjson"
 )
@@ -309,3 +310,5 @@ func TestSpliceOfDecisions(t *testing.T) {
 		}
 	}
 }
+
+func TestSpliceOfStoredTurns(t *testing.T) { intercepttest.StoredTurns(t, Dialect{}) }
