@@ -87,6 +87,8 @@ type HistoryTurn struct {
 	Text   string
 	Calls  []CallFingerprint
 	Items  []string
+	// First and Last are the places of its items in the history.
+	First, Last int
 	// Long reports that the text is longer than that of any record. Text is empty then.
 	Long bool
 }

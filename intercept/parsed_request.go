@@ -158,6 +158,12 @@ func (a *ParsedRequest) AddPlacement(s *TurnFingerprint, sure, unique bool) {
 	a.placed = append(a.placed, Placement{Turn: s.Turn, Sure: sure, Unique: unique})
 }
 
+// Spliced adds the answers that were found in the history, and returns how many there are.
+func (a *ParsedRequest) Spliced(h *History) int {
+	a.placed = append(a.placed, h.placed...)
+	return len(h.placed)
+}
+
 // With returns the envelope with another body.
 func (a *ParsedRequest) With(body []byte) Envelope {
 	e := a.envelope

@@ -1,7 +1,6 @@
 package chat
 
 import (
-	"slices"
 	"strings"
 
 	"github.com/heldcall/heldcall/intercept"
@@ -30,129 +29,99 @@ func (r *request) ending() string {
 
 // Splice implements [intercept.Request]. It replaces only the messages that change; all
 // other bytes of the body stay.
-func (r *request) Splice(records [][]byte) int {
-	messages := r.messages().Array()
-	s := splicer{records: intercept.Records[answerRecord](records), notes: make(map[string]string)}
-	s.found = matchRecords(intercept.Opening(r.Opening().String()), messages, s.records)
-	if len(s.found) == 0 {
+func (r *request) Splice(hidden [][]byte) int {
+	records := intercept.Records[answerRecord](hidden)
+	h := intercept.NewHistory(r.Field("messages"))
+	turns := h.Turns(func(place int) intercept.HistoryTurn { return historyTurn(h.Items, place, records) })
+	for _, m := range intercept.MatchTurns(r.Opening(), turns, records) {
+		*h.At(m.Turn.First) = m.Answer.hidden(m.Found, h.Items[m.Turn.First])
+		h.Place(&m.Answer.TurnFingerprint, m.Sure, m.Unique)
+	}
+	if !h.Changed() {
 		return 0
 	}
-	history := intercept.RewriteItems(r.Field("messages"), messages, s.rewrite)
 	span, _ := r.At("messages")
-	spliced, err := parseRequest(r.With(strictjson.Replace(r.Envelope().Body, span, history)))
-	if err != nil {
+	if r.SetBody(strictjson.Replace(r.Envelope().Body, span, h.Render(annotated))) != nil {
 		return 0
 	}
-	spliced.lastSent = r.ending()
-	*r = *spliced
-	for _, f := range s.found {
-		r.AddPlacement(&s.records[f.Record].TurnFingerprint, f.Sure, f.Unique)
-	}
-	return len(s.found)
-}
-
-// matchRecords finds the assistant message of each record, by its place in messages.
-func matchRecords(opening string, messages []gjson.Result, records []*answerRecord) map[int]intercept.Found {
-	return intercept.MatchMessages(opening, messages, records, func(at int) intercept.HistoryTurn {
-		e := historyTurn(messages, at)
-		for _, rec := range records {
-			if rec.spokenBy(messages[at].Get("content")) {
-				e.Text = rec.Text // the agent heard it and shows it in words
-			}
-		}
-		return e
-	})
+	return r.Spliced(h)
 }
 
 // historyTurn reads the i-th message, which is the assistant's, as the agent shows it.
-func historyTurn(messages []gjson.Result, i int) intercept.HistoryTurn {
+func historyTurn(messages []gjson.Result, i int, records []*answerRecord) intercept.HistoryTurn {
 	m := messages[i]
-	e := intercept.HistoryTurn{Text: strictjson.ContentText(m.Get("content"))}
+	content := m.Get("content")
+	turn := intercept.HistoryTurn{Text: strictjson.ContentText(content)}
+	for _, rec := range records {
+		if rec.spokenBy(content) {
+			turn.Text = rec.Text // the agent heard it and shows it in words
+		}
+	}
 	if i > 0 {
-		e.Before = fingerprint(messages[i-1])
+		turn.Before = fingerprint(messages[i-1])
 	}
 	for _, c := range m.Get("tool_calls").Array() {
 		made, input := c.Get("function"), "arguments"
 		if made.Get("name").Str == "" {
 			made, input = c.Get("custom"), "input"
 		}
-		e.Calls = append(e.Calls, intercept.NewCallFingerprint(c.Get("id").Str, made.Get("name").Str, made.Get(input).String()))
+		turn.Calls = append(turn.Calls, intercept.NewCallFingerprint(c.Get("id").Str, made.Get("name").Str, made.Get(input).String()))
 	}
-	if legacy := m.Get("function_call"); legacy.IsObject() && len(e.Calls) == 0 {
-		e.Calls = append(e.Calls, intercept.NewCallFingerprint("", legacy.Get("name").Str, legacy.Get("arguments").String()))
+	if legacy := m.Get("function_call"); legacy.IsObject() && len(turn.Calls) == 0 {
+		turn.Calls = append(turn.Calls, intercept.NewCallFingerprint("", legacy.Get("name").Str, legacy.Get("arguments").String()))
 	}
-	return e
+	return turn
 }
 
-// splicer rewrites a history message by message.
-type splicer struct {
-	records []*answerRecord
-	found   map[int]intercept.Found // by the place of the assistant message
-	notes   map[string]string       // the text before the result of an edited call
-}
-
-func (s *splicer) rewrite(i int, m gjson.Result) []string {
-	messages := []string{m.Raw}
-	switch m.Get("role").Str {
-	case "assistant":
-		if f, ok := s.found[i]; ok {
-			messages = s.assistant(s.records[f.Record], f, m)
-		}
-	case "tool":
-		messages[0] = s.annotate(m, m.Get("tool_call_id").Str)
-	case "function":
-		messages[0] = s.annotate(m, m.Get("name").Str)
+// hidden is what the agent does not show of the answer at its message m. Text and calls that it has changed stay.
+func (rec *answerRecord) hidden(found intercept.Found, m gjson.Result) intercept.HiddenPart {
+	var part intercept.HiddenPart
+	raw, speeches := m.Raw, rec.Speech
+	if len(rec.Turns) > 0 {
+		raw = rec.restore(m, found.Text)
 	}
-	return messages
-}
-
-// assistant returns the messages that the model wrote in place of the message m that the
-// agent saw. Text and calls that the agent has changed stay.
-func (s *splicer) assistant(rec *answerRecord, f intercept.Found, m gjson.Result) []string {
-	messages, raw := slices.Clone(rec.Turns), m.Raw
-	if len(messages) > 0 {
-		raw = rec.restore(m, f.Text)
-		if !m.Get("audio.id").Exists() {
-			for i := range messages {
-				messages[i] = inWords(messages[i], rec.Speech)
-			}
-		}
+	if m.Get("audio.id").Exists() {
+		speeches = nil
+	}
+	for _, message := range rec.Turns {
+		part.Before = append(part.Before, inWords(message, speeches))
 	}
 	shown := m.Get("tool_calls").Array()
-	s.keepNotes(rec, shown)
-	entries, denials := rec.calls(shown, f.Calls)
+	part.Notes = rec.notes(shown)
+	entries, denials := rec.calls(shown, found.Calls)
 	if len(denials) > 0 {
 		if next, err := sjson.SetRaw(raw, "tool_calls", "["+strings.Join(entries, ",")+"]"); err == nil {
 			raw = next
 		}
 	}
-	return append(append(messages, raw), denials...)
+	part.Replace, part.After = []string{raw}, denials
+	return part
 }
 
-// keepNotes keeps the notes of edited calls for the results, which refer to the calls by
+// notes are the notes of edited calls for the results, which refer to the calls by
 // id, or in the old form by name.
-func (s *splicer) keepNotes(rec *answerRecord, seen []gjson.Result) {
+func (rec *answerRecord) notes(shown []gjson.Result) intercept.Notes {
+	notes := make(intercept.Notes)
 	for i, c := range rec.Calls {
 		key := c.ID
-		if key == "" && i < len(seen) {
-			key = seen[i].Get("id").Str
+		if key == "" && i < len(shown) {
+			key = shown[i].Get("id").Str
 		}
 		if c.Note != "" && key == "" {
 			key = c.Name
 		}
-		s.notes[key] = c.Note
+		notes[key] = c.Note
 	}
+	return notes
 }
 
-// annotate puts the note of an edit before the result of the call.
-func (s *splicer) annotate(m gjson.Result, key string) string {
-	note := s.notes[key]
-	if note == "" {
-		return m.Raw
-	}
-	delete(s.notes, key)
-	if next, err := sjson.SetRaw(m.Raw, "content", strictjson.Annotated(m.Get("content"), note)); err == nil {
-		return next
+// annotated is a message, if it is the result of an edited call with the note before it.
+func annotated(_ int, m gjson.Result, notes intercept.Notes) string {
+	switch m.Get("role").Str {
+	case "tool":
+		return notes.Annotate(m, m.Get("tool_call_id").Str, "content")
+	case "function":
+		return notes.Annotate(m, m.Get("name").Str, "content")
 	}
 	return m.Raw
 }
