@@ -36,12 +36,20 @@ func (k *KeptAnswer) SetRan(call, arguments string) {
 	k.Ran[call] = arguments
 }
 
+// Notes are the texts before the outputs of calls that ran with other arguments than upstream
+// keeps.
+func (k *KeptAnswer) Notes(calls []CallFingerprint) Notes {
+	notes := make(Notes)
+	for _, c := range calls {
+		if ran, edited := k.Ran[c.ID]; edited && c.Note != "" {
+			notes[c.ID] = notice.ArgumentsRan(c.Note, ran)
+		}
+	}
+	return notes
+}
+
 // Note is the text before the output of a call that ran with other arguments than upstream
 // keeps, "" for others.
 func (k *KeptAnswer) Note(c CallFingerprint) string {
-	ran, edited := k.Ran[c.ID]
-	if !edited || c.Note == "" {
-		return ""
-	}
-	return notice.ArgumentsRan(c.Note, ran)
+	return k.Notes([]CallFingerprint{c})[c.ID]
 }

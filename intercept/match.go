@@ -4,8 +4,6 @@ import (
 	"slices"
 	"strings"
 	"unicode"
-
-	"github.com/tidwall/gjson"
 )
 
 // Remembered is a record of an answer with hidden parts. It embeds a [TurnFingerprint].
@@ -36,27 +34,6 @@ type Placement struct {
 // ParallelConversation is the record of another conversation with the same opening under
 // the same key. Then a position alone identifies no answer.
 func ParallelConversation() []byte { return []byte(`{"parallel":true}`) }
-
-// MatchMessages finds the assistant's message of each record, by its place in a history of
-// messages. Echo reads the message at a place.
-func MatchMessages[R Remembered](opening string, messages []gjson.Result, records []R, echo func(at int) HistoryTurn) map[int]Found {
-	fingerprints := make([]*TurnFingerprint, 0, len(records))
-	for _, rec := range records {
-		fingerprints = append(fingerprints, rec.seen())
-	}
-	var echoes []HistoryTurn
-	var places []int
-	for place, m := range messages {
-		if m.Get("role").Str == "assistant" {
-			echoes, places = append(echoes, echo(place)), append(places, place)
-		}
-	}
-	answers := make(map[int]Found)
-	for place, f := range Match(opening, echoes, fingerprints) {
-		answers[places[place]] = f
-	}
-	return answers
-}
 
 // Match finds the echo of each answer that the agent has seen, by its place in echoes.
 //

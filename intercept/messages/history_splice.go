@@ -7,7 +7,6 @@ import (
 	"github.com/heldcall/heldcall/intercept"
 	"github.com/heldcall/heldcall/intercept/strictjson"
 	"github.com/tidwall/gjson"
-	"github.com/tidwall/sjson"
 )
 
 // ending is the fingerprint of the last message of the agent's request.
@@ -22,30 +21,37 @@ func (r *request) ending() string {
 // other bytes of the body are kept. A request that continues a thread has no history.
 func (r *request) Splice(hidden [][]byte) int {
 	records := intercept.Records[answerRecord](hidden)
-	if r.continued() != "" {
-		return r.follow(records)
+	s := splicer{History: intercept.NewHistory(r.Field("messages")), joined: make(map[int]joined)}
+	id := r.continued()
+	end := id
+	if id != "" {
+		end = s.follow(records, id)
+	} else {
+		s.match(r.Opening(), records)
 	}
-	messages := r.Value("messages").Array()
-	s := splicer{records: records, notes: make(map[string]string)}
-	s.found = intercept.MatchMessages(intercept.Opening(r.Opening().String()), messages, s.records, func(at int) intercept.HistoryTurn { return historyTurn(messages, at) })
-	if len(s.found) == 0 {
+	if !s.Changed() && len(s.joined) == 0 && end == id {
 		return 0
 	}
-	history := intercept.RewriteItems(r.Field("messages"), messages, s.rewrite)
-	if len(s.pending) > 0 {
-		history = strictjson.AppendItems(history, userMessage(s.pending))
-	}
+	ending := r.ending()
 	span, _ := r.At("messages")
-	spliced, err := parseRequest(r.With(strictjson.Replace(r.Envelope().Body, span, history)))
-	if err != nil {
+	p := strictjson.Patch{JSON: string(strictjson.Replace(r.Envelope().Body, span, s.Render(s.message)))}
+	if id != "" {
+		p.Set(previousPath, strictjson.Quote(end))
+	}
+	if p.Err != nil || r.SetBody([]byte(p.JSON)) != nil {
 		return 0
 	}
-	spliced.lastSent = r.ending()
-	*r = *spliced
-	for _, f := range s.found {
-		r.AddPlacement(&s.records[f.Record].TurnFingerprint, f.Sure, f.Unique)
+	r.lastSent, r.alias = ending, id
+	return r.Spliced(s.History)
+}
+
+// match finds the answers that the history has.
+func (s *splicer) match(opening intercept.UserText, records []*answerRecord) {
+	turns := s.Turns(func(place int) intercept.HistoryTurn { return historyTurn(s.Items, place) })
+	for _, m := range intercept.MatchTurns(opening, turns, records) {
+		s.complete(m.Turn.First, m.Answer, m.Found)
+		s.Place(&m.Answer.TurnFingerprint, m.Sure, m.Unique)
 	}
-	return len(s.found)
 }
 
 // historyTurn describes the i-th message, which is the assistant's.
@@ -58,101 +64,102 @@ func historyTurn(messages []gjson.Result, i int) intercept.HistoryTurn {
 	return t
 }
 
-// splicer rewrites a history message by message.
+// splicer is a history in which blocks join messages of the user.
 type splicer struct {
-	records []*answerRecord
-	found   map[int]intercept.Found // by the place of the assistant message
-	pending []string                // results with which the next message begins
-	notes   map[string]string       // by the id of a call: the text before its result
+	*intercept.History
+	joined map[int]joined // by the place of the message
 }
 
-// rewrite returns the messages that replace the i-th one.
-func (s *splicer) rewrite(i int, m gjson.Result) (messages []string) {
-	switch m.Get("role").Str {
-	case "user":
-		return []string{s.user(m)}
-	case "system": // may precede the results of the agent's calls
-		return []string{m.Raw}
+// joined are blocks that join a message of the user: results of calls at its beginning, and texts after the results.
+type joined struct{ results, texts []string }
+
+// join adds blocks to the message of the user at a place or after it. Messages of the system may precede the results of
+// the agent's calls.
+func (s *splicer) join(place int, blocks joined) {
+	if len(blocks.results)+len(blocks.texts) == 0 {
+		return
 	}
-	if len(s.pending) > 0 {
-		messages = append(messages, userMessage(s.pending))
-		s.pending = nil
+	for ; place < len(s.Items); place++ {
+		switch s.Items[place].Get("role").Str {
+		case "system":
+			continue
+		case "user":
+			s.joined[place] = blocks
+			return
+		}
+		break
 	}
-	if f, ok := s.found[i]; ok {
-		return append(messages, s.assistant(s.records[f.Record], f, m)...)
-	}
-	return append(messages, m.Raw)
+	s.At(place).Before = append(s.At(place).Before, userMessage(slices.Concat(blocks.results, blocks.texts)))
 }
 
-// assistant returns the messages that the model wrote in place of the one that the
-// agent got. Text and calls that the agent has changed are kept.
-func (s *splicer) assistant(rec *answerRecord, f intercept.Found, m gjson.Result) []string {
-	messages := append([]string(nil), rec.Turns...)
-	shown := contentBlocks(m.Get("content"))
+// complete puts back what the agent does not show of an answer at the message at a place. Text and calls that the agent
+// has changed are kept.
+func (s *splicer) complete(place int, rec *answerRecord, found intercept.Found) {
+	m, part := s.Items[place], s.At(place)
+	content := m.Get("content")
+	shown := contentBlocks(content)
+	part.Before = append(part.Before, rec.Turns...)
+	part.Notes = rec.notes(callBlocks(shown))
+	s.join(place+1, joined{results: rec.Results})
+	if len(rec.Turns) == 0 && !slices.ContainsFunc(rec.Pieces, piece.differs) {
+		return
+	}
+	blocks := rec.changed(content)
+	if found.Text && found.Calls {
+		blocks = rec.content(content.IsArray(), shown)
+	}
+	part.Replace = []string{}
+	if len(blocks) > 0 {
+		part.Replace = []string{withContent(m, blocks)}
+	}
+}
+
+// notes are the texts before the results of edited calls, of which the agent shows those given.
+func (rec *answerRecord) notes(shown []gjson.Result) intercept.Notes {
+	notes := make(intercept.Notes)
 	for i, c := range rec.Calls {
 		id := c.ID
-		if echoed := callBlocks(shown); id == "" && i < len(echoed) {
-			id = echoed[i].Get("id").Str
+		if id == "" && i < len(shown) {
+			id = shown[i].Get("id").Str
 		}
-		s.notes[id] = c.Note
+		notes[id] = c.Note
 	}
-	s.pending = rec.Results
-	if len(rec.Turns) == 0 && !slices.ContainsFunc(rec.Pieces, piece.differs) {
-		return []string{m.Raw}
-	}
-	content := rec.changed(m.Get("content"))
-	if f.Text && f.Calls {
-		content = rec.content(m.Get("content").IsArray(), shown)
-	}
-	if len(content) == 0 {
-		return messages
-	}
-	return append(messages, withContent(m, content))
+	return notes
 }
 
-// user puts pending results at the beginning of a message of the user, and notes before
-// the results of edited calls.
-func (s *splicer) user(m gjson.Result) string {
-	content := m.Get("content")
-	parts := s.pending
-	changed := len(s.pending) > 0
-	s.pending = nil
-	for _, part := range contentBlocks(content) {
-		raw := part.Raw
-		if part.Get("type").Str == "tool_result" {
-			raw = s.annotate(part)
+// message is a message with the blocks that join it, and with notes before the results of edited calls.
+func (s *splicer) message(place int, m gjson.Result, notes intercept.Notes) string {
+	if m.Get("role").Str != "user" {
+		return m.Raw
+	}
+	content, add := m.Get("content"), s.joined[place]
+	blocks := slices.Clone(add.results)
+	changed, results := len(add.results)+len(add.texts) > 0, len(blocks)
+	for i, b := range contentBlocks(content) {
+		raw := b.Raw
+		if b.Get("type").Str == "tool_result" {
+			raw = notes.Annotate(b, b.Get("tool_use_id").Str, "content")
+			if results == len(add.results)+i {
+				results++
+			}
 		}
-		changed = changed || raw != part.Raw
-		parts = append(parts, raw)
+		changed = changed || raw != b.Raw
+		blocks = append(blocks, raw)
 	}
 	if content.Type == gjson.String && strings.TrimSpace(content.Str) != "" {
-		parts = append(parts, textBlock(content.Str))
+		blocks = append(blocks, textBlock(content.Str))
 	}
 	if !changed {
 		return m.Raw
 	}
-	return withContent(m, parts)
+	return withContent(m, slices.Insert(blocks, results, add.texts...))
 }
 
 // withContent is a message with other blocks.
 func withContent(m gjson.Result, blocks []string) string {
-	raw, err := sjson.SetRaw(m.Raw, "content", "["+strings.Join(blocks, ",")+"]")
-	if err != nil {
+	p := strictjson.Patch{JSON: m.Raw}
+	if p.Set("content", "["+strings.Join(blocks, ",")+"]"); p.Err != nil {
 		return m.Raw
 	}
-	return raw
-}
-
-// annotate puts the note of an edit before the result of the call.
-func (s *splicer) annotate(result gjson.Result) string {
-	id := result.Get("tool_use_id").Str
-	note := s.notes[id]
-	if note == "" {
-		return result.Raw
-	}
-	delete(s.notes, id)
-	if raw, err := sjson.SetRaw(result.Raw, "content", strictjson.Annotated(result.Get("content"), note)); err == nil {
-		return raw
-	}
-	return result.Raw
+	return p.JSON
 }

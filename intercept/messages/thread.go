@@ -31,88 +31,31 @@ func (r *request) continued() string {
 // previousPath is the path of the message that a request continues.
 const previousPath = "thread.previous_message_id"
 
-// follow brings what upstream lacks of the message that the request continues, and names that
-// message as upstream knows it. It returns the number of records from which it has added
-// something.
-func (r *request) follow(records []*answerRecord) (spliced int) {
-	id := r.continued()
-	f := follower{splicer: splicer{notes: make(map[string]string)}, end: id}
+// follow brings what upstream lacks of the message that the request continues, and returns the id by which upstream
+// knows that message. Results of calls alone belong to those of the agent.
+func (s *splicer) follow(records []*answerRecord, id string) (end string) {
+	end = id
+	var missing []string
+	var add joined
 	for _, rec := range records {
 		for _, text := range rec.Decided {
-			f.decided = append(f.decided, textBlock(text))
+			add.texts = append(add.texts, textBlock(text))
 		}
 		if rec.Response == id && (rec.End() != id || rec.Lacks()) {
-			f.take(rec)
-			r.AddPlacement(&rec.TurnFingerprint, true, true)
-			spliced++
+			end, missing = rec.End(), rec.Missing
+			s.Place(&rec.TurnFingerprint, true, true)
+			part := s.At(0)
+			part.Notes = rec.Notes(rec.Calls)
 		}
 	}
-	if spliced == 0 && f.decided == nil {
-		return 0
+	if len(missing) == 1 {
+		missing, add.results = nil, blocksOf(gjson.Parse(missing[0]))
 	}
-	ending := r.ending()
-	span, _ := r.At("messages")
-	p := strictjson.Patch{JSON: string(strictjson.Replace(r.Envelope().Body, span, list(f.messages(r.Value("messages").Array()))))}
-	if p.Set(previousPath, strictjson.Quote(f.end)); p.Err != nil || r.SetBody([]byte(p.JSON)) != nil {
-		return 0
+	if len(missing) > 0 {
+		s.At(0).Before = missing
 	}
-	r.lastSent, r.alias = ending, id
-	return spliced
-}
-
-// follower completes the messages of a request that continues a thread.
-type follower struct {
-	splicer
-	end     string   // the message that the request continues, as upstream knows it
-	before  []string // messages before those of the agent
-	decided []string // blocks with texts about parked calls
-}
-
-// take takes what upstream lacks of an answer. Results of calls alone belong to those of the agent.
-func (f *follower) take(rec *answerRecord) {
-	f.end = rec.End()
-	if f.before = rec.Missing; len(rec.Missing) == 1 {
-		f.before, f.pending = nil, blocksOf(gjson.Parse(rec.Missing[0]))
-	}
-	for _, c := range rec.Calls {
-		if note := rec.Note(c); note != "" {
-			f.notes[c.ID] = note
-		}
-	}
-}
-
-// messages returns the agent's messages with what upstream lacks.
-func (f *follower) messages(sent []gjson.Result) (messages []string) {
-	messages = slices.Clone(f.before)
-	for i, m := range sent {
-		messages = append(messages, f.rewrite(i, m)...)
-	}
-	if len(f.pending) > 0 {
-		messages = append(messages, userMessage(f.pending))
-	}
-	return insertDecided(messages, len(f.before), f.decided)
-}
-
-// insertDecided adds blocks with texts after the results at the beginning of the agent's first message of the
-// user, which is behind n others.
-func insertDecided(messages []string, n int, texts []string) []string {
-	if len(texts) == 0 {
-		return messages
-	}
-	for i := n; i < len(messages); i++ {
-		m := gjson.Parse(messages[i])
-		if m.Get("role").Str != "user" {
-			continue
-		}
-		blocks := blocksOf(m)
-		after := slices.IndexFunc(blocks, func(raw string) bool { return gjson.Get(raw, "type").Str != "tool_result" })
-		if after < 0 {
-			after = len(blocks)
-		}
-		messages[i] = withContent(m, slices.Insert(blocks, after, texts...))
-		return messages
-	}
-	return append(messages, userMessage(texts))
+	s.join(0, add)
+	return end
 }
 
 // blocksOf are the blocks of a message. A text is one block.
