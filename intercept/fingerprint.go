@@ -8,7 +8,6 @@ import (
 
 	"github.com/go-json-experiment/json"
 	"github.com/go-json-experiment/json/jsontext"
-	"github.com/tidwall/gjson"
 )
 
 // TurnFingerprint describes an answer as the agent got it, with hidden or changed parts.
@@ -116,17 +115,4 @@ func Records[R any](hidden [][]byte) (records []*R) {
 		}
 	}
 	return records
-}
-
-// RewriteItems returns the array raw with each item replaced by the result of take, one
-// item or several. The bytes between the items are kept.
-func RewriteItems(raw []byte, items []gjson.Result, take func(i int, item gjson.Result) []string) []byte {
-	out := make([]byte, 0, len(raw)+len(raw)/4)
-	at := 0 // the end of the bytes that were copied
-	for i, item := range items {
-		out = append(out, raw[at:item.Index]...)
-		out = append(out, strings.Join(take(i, item), ",")...)
-		at = item.Index + len(item.Raw)
-	}
-	return append(out, raw[at:]...)
 }

@@ -47,9 +47,3 @@ func (k *KeptAnswer) Notes(calls []CallFingerprint) Notes {
 	}
 	return notes
 }
-
-// Note is the text before the output of a call that ran with other arguments than upstream
-// keeps, "" for others.
-func (k *KeptAnswer) Note(c CallFingerprint) string {
-	return k.Notes([]CallFingerprint{c})[c.ID]
-}

@@ -153,11 +153,6 @@ func (a *ParsedRequest) RequireApproval() (changed int) { return 0 }
 // Placements implements [Request].
 func (a *ParsedRequest) Placements() []Placement { return a.placed }
 
-// AddPlacement adds the answer of a record that was found: see [Found].
-func (a *ParsedRequest) AddPlacement(s *TurnFingerprint, sure, unique bool) {
-	a.placed = append(a.placed, Placement{Turn: s.Turn, Sure: sure, Unique: unique})
-}
-
 // Spliced adds the answers that were found in the history, and returns how many there are.
 func (a *ParsedRequest) Spliced(h *History) int {
 	a.placed = append(a.placed, h.placed...)

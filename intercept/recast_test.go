@@ -4,8 +4,6 @@ import (
 	"errors"
 	"strings"
 	"testing"
-
-	"github.com/tidwall/gjson"
 )
 
 func TestRecastPart(t *testing.T) {
@@ -41,18 +39,5 @@ func TestRecastPart(t *testing.T) {
 	}
 	if _, err := RewritePart([]byte("data: \"bad\"\n\n"), [][]byte{[]byte(`"bad"`)}, recast); err == nil {
 		t.Error("an error is lost")
-	}
-}
-
-func TestRewrite(t *testing.T) {
-	raw := []byte(` [ {"a":1} , 2,"x" ]`)
-	got := RewriteItems(raw, gjson.ParseBytes(raw).Array(), func(i int, item gjson.Result) []string {
-		if i == 1 {
-			return []string{"8", "9"}
-		}
-		return []string{item.Raw}
-	})
-	if want := ` [ {"a":1} , 8,9,"x" ]`; string(got) != want {
-		t.Errorf("got %s, want %s", got, want)
 	}
 }

@@ -14,7 +14,7 @@ import (
 // which are items of the agent. All bytes are kept but those of items that change.
 type History struct {
 	Items   []gjson.Result
-	raw     []byte
+	Raw     []byte
 	anchors map[int]*HiddenPart // by the place of the item; the place after the last item is the end
 	placed  []Placement
 }
@@ -51,7 +51,7 @@ func (n Notes) Annotate(result gjson.Result, call, field string) string {
 
 // NewHistory reads a JSON array.
 func NewHistory(raw []byte) *History {
-	return &History{Items: gjson.ParseBytes(raw).Array(), raw: raw}
+	return &History{Items: gjson.ParseBytes(raw).Array(), Raw: raw}
 }
 
 // At is the anchor at a place.
@@ -88,7 +88,7 @@ func (h *History) Turns(read func(place int) HistoryTurn) (turns []HistoryTurn) 
 // Render is the array with the hidden parts. Item renders an item that is not replaced, with the notes that its results
 // may take.
 func (h *History) Render(item func(place int, item gjson.Result, notes Notes) string) []byte {
-	out := make([]byte, 0, len(h.raw)+len(h.raw)/4)
+	out := make([]byte, 0, len(h.Raw)+len(h.Raw)/4)
 	notes, unchanged := make(Notes), HiddenPart{}
 	end := 0 // of the bytes that were copied
 	for place, shown := range h.Items {
@@ -98,11 +98,11 @@ func (h *History) Render(item func(place int, item gjson.Result, notes Notes) st
 		if items == nil {
 			items = []string{item(place, shown, notes)}
 		}
-		out = append(out, h.raw[end:shown.Index]...)
+		out = append(out, h.Raw[end:shown.Index]...)
 		out = append(out, strings.Join(slices.Concat(part.Before, items, part.After), ",")...)
 		end = shown.Index + len(shown.Raw)
 	}
-	out = append(out, h.raw[end:]...)
+	out = append(out, h.Raw[end:]...)
 	if part := h.anchors[len(h.Items)]; part != nil {
 		out = strictjson.AppendItems(out, slices.Concat(part.Before, part.After)...)
 	}

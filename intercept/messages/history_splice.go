@@ -29,7 +29,7 @@ func (r *request) Splice(hidden [][]byte) int {
 	} else {
 		s.match(r.Opening(), records)
 	}
-	if !s.Changed() && len(s.joined) == 0 && end == id {
+	if !s.Changed() {
 		return 0
 	}
 	ending := r.ending()
@@ -84,6 +84,7 @@ func (s *splicer) join(place int, blocks joined) {
 		case "system":
 			continue
 		case "user":
+			s.At(place)
 			s.joined[place] = blocks
 			return
 		}

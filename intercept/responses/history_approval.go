@@ -30,7 +30,7 @@ func (s *splicer) once(rec *answerRecord, output string, following []gjson.Resul
 	case grant < 0 || s.spent[rec.Grants[grant].Key]:
 		return approvalRefusal(id, approvedBefore)
 	}
-	s.spends = append(s.spends, approvalUse(rec.Grants[grant].Key))
+	s.memory.spends = append(s.memory.spends, approvalUse(rec.Grants[grant].Key))
 	return output
 }
 

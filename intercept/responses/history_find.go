@@ -11,12 +11,6 @@ import (
 	"github.com/tidwall/gjson"
 )
 
-// inputTurn is a part of the input in which the agent repeats one answer.
-type inputTurn struct {
-	intercept.HistoryTurn
-	first, last int
-}
-
 // itemRun is a sequence of items of the model's.
 type itemRun struct {
 	first, last int
@@ -60,7 +54,7 @@ func newFinder(records []*answerRecord) *finder {
 // turns finds the parts of a history that answers may be in: a run, and several runs with
 // only outputs between them, where they have the calls of an answer; else a run with some
 // of the calls.
-func (f *finder) turns(items []gjson.Result) (list []inputTurn) {
+func (f *finder) turns(items []gjson.Result) (list []intercept.HistoryTurn) {
 	runs := f.split(items)
 	for i := range runs {
 		var calls []intercept.CallFingerprint
@@ -168,8 +162,8 @@ func mayBe(c, seen intercept.CallFingerprint) bool {
 }
 
 // join is the turn that runs make up.
-func (f *finder) join(runs []itemRun, calls []intercept.CallFingerprint) inputTurn {
-	t := inputTurn{first: runs[0].first, last: runs[len(runs)-1].last}
+func (f *finder) join(runs []itemRun, calls []intercept.CallFingerprint) intercept.HistoryTurn {
+	t := intercept.HistoryTurn{First: runs[0].first, Last: runs[len(runs)-1].last, Before: runs[0].before, Calls: slices.Clone(calls)}
 	var texts []string
 	size := 0
 	for i := range runs {
@@ -179,6 +173,5 @@ func (f *finder) join(runs []itemRun, calls []intercept.CallFingerprint) inputTu
 	if t.Long = t.Long || size > f.size; !t.Long {
 		t.Text = strings.Join(texts, "")
 	}
-	t.Before, t.Calls = runs[0].before, slices.Clone(calls)
 	return t
 }

@@ -41,41 +41,38 @@ func (p *answerPart) is(item gjson.Result) bool {
 	return id == "" || p.ID == ""
 }
 
-// merger adds the hidden items of one answer between those that the agent repeats.
+// merger puts the hidden items of one answer between those that the agent repeats.
 type merger struct {
-	splicer   *splicer
-	record    *answerRecord
-	items     []gjson.Result
-	following []gjson.Result // the history from the current item on
-	matched   map[*answerPart]gjson.Result
-	out       []string
-	round     int // how far of the record has been written
-	item      int
+	*splicer
+	record  *answerRecord
+	items   []gjson.Result // that the agent repeats
+	first   int            // the place of the first one
+	current int            // the place of the current one
+	matched map[*answerPart]gjson.Result
+	round   int // how far of the record has been put back
+	item    int
 }
 
-// run returns the items in place of each item.
-func (m *merger) run() [][]string {
+func (m *merger) run() {
 	parts := m.match()
-	texts := make([][]string, len(m.items))
 	for i, item := range m.items {
-		m.out = nil
+		m.current = m.first + i
+		anchor := m.At(m.current)
 		switch p := parts[i]; {
 		case p != nil:
-			m.until(p)
-			m.out = append(m.out, m.repeated(p, item))
-		case !m.joined(item):
+			anchor.Before = append(anchor.Before, m.until(p)...)
+			anchor.Replace, anchor.Notes = m.repeated(p, item)
+		case m.joined(item):
+			anchor.Replace = m.split()
+		default:
 			if p := m.rewritten(i); p != nil {
-				m.until(p)
+				anchor.Before = append(anchor.Before, m.until(p)...)
 			}
-			m.out = append(m.out, m.splicer.annotated(item))
 		}
-		texts[i], m.following = m.out, m.following[1:]
 	}
-	m.out = nil
-	m.until(nil)
-	last := len(texts) - 1
-	texts[last] = append(texts[last], m.out...)
-	return texts
+	last := m.At(m.current)
+	m.current++
+	last.After = m.until(nil)
 }
 
 // match finds the part that each item is.
@@ -95,30 +92,26 @@ func (m *merger) match() []*answerPart {
 	return parts
 }
 
-// until writes the hidden items up to a part, or to the end. The outputs of a round are
+// until lists the hidden items up to a part, or to the end. The outputs of a round are
 // after all its items.
-func (m *merger) until(p *answerPart) {
+func (m *merger) until(p *answerPart) (items []string) {
 	for ; m.round < len(m.record.Rounds); m.round, m.item = m.round+1, 0 {
 		r := &m.record.Rounds[m.round]
 		for ; m.item < len(r.Items); m.item++ {
 			q := &r.Items[m.item]
 			if q == p {
 				m.item++
-				return
+				return items
 			}
 			if !q.Seen || m.needed(q) {
-				m.put(m.bare(r, q.Raw))
+				items = append(items, m.hide(m.bare(r, q.Raw)))
 			}
 		}
 		for _, output := range r.Outputs {
-			m.put(m.splicer.once(m.record, output, m.following))
+			items = append(items, m.hide(m.once(m.record, output, m.Items[m.current:])))
 		}
 	}
-}
-
-func (m *merger) put(raw string) {
-	m.out = append(m.out, raw)
-	m.splicer.hide(raw)
+	return items
 }
 
 // bare is a hidden item without its id where the agent repeats the round's
@@ -142,46 +135,49 @@ func (m *merger) needed(p *answerPart) bool {
 // repeated is a part as the agent repeats it. A message that only heldcall knows
 // goes without its id, an edited call as it ran, and the note of the edit goes
 // before the call's output.
-func (m *merger) repeated(p *answerPart, item gjson.Result) string {
-	edited := false
+func (m *merger) repeated(p *answerPart, item gjson.Result) (items []string, notes intercept.Notes) {
 	for _, c := range m.record.Calls {
 		if c.Note != "" && p.Call == c.ID && p.Call != "" {
-			m.splicer.note(c.ID, c.Note)
-			edited = true
+			notes = intercept.Notes{c.ID: c.Note}
 		}
 	}
+	reference := typeOf(item) == "item_reference"
 	switch {
-	case edited && typeOf(item) == "item_reference": // to the call as the model made it
-		return p.Raw
-	case p.Unknown && typeOf(item) == "item_reference":
-		return withoutID(p.Raw)
+	case notes != nil && reference: // to the call as the model made it
+		return []string{p.Raw}, notes
+	case p.Unknown && reference:
+		return []string{withoutID(p.Raw)}, notes
 	case p.Unknown:
-		return withoutID(item.Raw)
+		return []string{withoutID(item.Raw)}, notes
 	}
-	return item.Raw
+	return nil, notes
 }
 
-// joined writes the messages of several rounds in place of the one into which the agent
-// has joined them, and reports whether the item is that.
-func (m *merger) joined(item gjson.Result) bool {
-	if typeOf(item) != "message" || !isModels(item) {
-		return false
-	}
-	var messages []*answerPart
-	text := ""
+// messages lists the messages of the answer that the agent does not repeat.
+func (m *merger) messages() (list []*answerPart) {
 	for _, p := range m.record.visible() {
-		if _, ok := m.matched[p]; !ok && p.Type == "message" {
-			messages, text = append(messages, p), text+p.Text
+		if _, repeated := m.matched[p]; !repeated && p.Type == "message" {
+			list = append(list, p)
 		}
 	}
-	if len(messages) < 2 || !intercept.SameText(text, strictjson.ContentText(item.Get("content"))) {
-		return false
-	}
+	return list
+}
+
+// joined reports whether the agent has joined the messages of several rounds in an item.
+func (m *merger) joined(item gjson.Result) bool {
+	messages, text := m.messages(), ""
 	for _, p := range messages {
-		m.until(p)
-		m.out = append(m.out, withoutID(p.Raw))
+		text += p.Text
 	}
-	return true
+	return typeOf(item) == "message" && isModels(item) && len(messages) > 1 && intercept.SameText(text, strictjson.ContentText(item.Get("content")))
+}
+
+// split lists the messages that the agent has joined.
+func (m *merger) split() (items []string) {
+	for _, p := range m.messages() {
+		items = append(append(items, m.until(p)...), withoutID(p.Raw))
+	}
+	return items
 }
 
 // rewritten is the last message of the answer, if the item is the last one of the agent's
@@ -191,10 +187,8 @@ func (m *merger) rewritten(i int) (last *answerPart) {
 	if len(m.matched) > 0 || !isMessage(m.items[i]) || slices.ContainsFunc(m.items[i+1:], isMessage) {
 		return nil
 	}
-	for _, p := range m.record.visible() {
-		if p.Type == "message" {
-			last = p
-		}
+	if messages := m.messages(); len(messages) > 0 {
+		return messages[len(messages)-1]
 	}
-	return last
+	return nil
 }

@@ -21,70 +21,57 @@ func (r *request) Splice(records [][]byte) (spliced int) {
 		}
 		return spliced
 	}
-	s := splicer{req: r, notes: make(map[string]string), hidden: make(map[string]bool), used: make(map[*answerRecord]bool), spent: make(map[string]bool), ran: make(map[string]hostedRun)}
+	s := splicer{
+		History: &intercept.History{Items: r.input.list(), Raw: r.input.raw}, req: r,
+		memory: memory{hidden: make(map[string]bool)}, used: make(map[*answerRecord]bool), spent: make(map[string]bool), ran: make(map[string]hostedRun),
+	}
 	for _, rec := range remembered {
 		s.spent[rec.Spent] = true
 		maps.Copy(s.ran, rec.HostedRuns)
-		for _, text := range rec.Decided {
-			s.decided = append(s.decided, developerMessage(text))
-		}
 	}
-	s.followResponse(remembered)
+	end := s.followResponse(remembered)
 	s.followConversation(remembered)
+	s.decide(remembered)
 	s.merge(remembered)
-	items := s.render()
-	if len(s.placed)+len(s.decided) == 0 {
+	if !s.Changed() {
 		return 0
 	}
-	body, err := strictjson.SetField(r.outgoing.Body, r.operation.history(), items)
-	if err == nil && s.alias != "" {
-		body, err = strictjson.SetField(body, "previous_response_id", []byte(strictjson.Quote(s.upstreamID)))
+	body, err := strictjson.SetField(r.outgoing.Body, r.operation.history(), s.Render(annotated))
+	if err == nil && s.memory.alias != "" {
+		body, err = strictjson.SetField(body, "previous_response_id", []byte(strictjson.Quote(end)))
 	}
 	if err != nil || r.SetBody(body) != nil {
 		return 0
 	}
-	r.memory = memory{alias: s.alias, delivered: s.delivered, hidden: s.hidden, spends: s.spends}
-	for _, p := range s.placed {
-		r.AddPlacement(&p.record.TurnFingerprint, p.sure, p.unique)
-	}
-	return len(s.placed)
+	r.memory = s.memory
+	return r.Spliced(s.History)
 }
 
-// splicer rewrites the input of a request.
+// splicer puts hidden items back into the input of a request.
 type splicer struct {
-	req        *request
-	placed     []placedRecord
-	alias      string                 // the response that the agent continues, where upstream has another id of it
-	upstreamID string                 // that id
-	missing    []string               // items that upstream lacks before the input
-	decided    []string               // items about parked calls, after the outputs at the beginning of the input
-	merged     map[int][]string       // the items in place of one, by its place
-	notes      map[string]string      // on edited calls, before their outputs
-	delivered  []string               // answers whose missing items the request brings
-	hidden     map[string]bool        // items that were added, by identity
-	used       map[*answerRecord]bool // records of which something is in the request
-	spent      map[string]bool        // approvals that a request has used
-	ran        map[string]hostedRun   // approved calls that the provider ran
-	spends     []intercept.OneTimeApproval
+	*intercept.History
+	req    *request
+	memory memory                 // of the request, afterwards
+	used   map[*answerRecord]bool // records of which something is in the request
+	spent  map[string]bool        // approvals that a request has used
+	ran    map[string]hostedRun   // approved calls that the provider ran
 }
 
-// followResponse takes the record of the response that the request continues.
-func (s *splicer) followResponse(records []*answerRecord) {
+// followResponse takes the record of the response that the request continues, and returns upstream's id of its end.
+func (s *splicer) followResponse(records []*answerRecord) (end string) {
 	id := s.req.Text("previous_response_id")
-	if id == "" {
-		return
-	}
 	rec := latest(records, id)
-	if rec == nil {
-		return
+	if id == "" || rec == nil {
+		return ""
 	}
-	if end := rec.End(); end != id {
-		s.alias, s.upstreamID = id, end
+	if end = rec.End(); end != id {
+		s.memory.alias = id
 	}
-	if s.alias != "" || rec.Lacks() {
+	if end != id || rec.Lacks() {
 		s.place(rec, true, true)
+		s.bring(rec)
 	}
-	s.bring(rec)
+	return end
 }
 
 // latest is the most complete record of a response.
@@ -97,16 +84,8 @@ func latest(records []*answerRecord, id string) (best *answerRecord) {
 	return best
 }
 
-// placedRecord is a record of which something is in the request, and whether the request is
-// surely the one that it belongs in.
-type placedRecord struct {
-	record *answerRecord
-	sure   bool
-	unique bool // an id that no other conversation has shows it
-}
-
 func (s *splicer) place(rec *answerRecord, sure, unique bool) {
-	s.placed = append(s.placed, placedRecord{rec, sure, unique})
+	s.Place(&rec.TurnFingerprint, sure, unique)
 	s.used[rec] = true
 }
 
@@ -115,13 +94,13 @@ func (s *splicer) place(rec *answerRecord, sure, unique bool) {
 // among the calls. A call that ran in another branch of the conversation did not run in
 // this one.
 func (s *splicer) bring(rec *answerRecord) {
-	for _, c := range rec.Calls {
-		if note := rec.Note(c); note != "" {
-			s.note(c.ID, note)
-		}
+	first := s.At(0)
+	if first.Notes == nil {
+		first.Notes = make(intercept.Notes)
 	}
+	maps.Copy(first.Notes, rec.Notes(rec.Calls))
 	for _, item := range rec.Missing {
-		s.missing = append(s.missing, s.once(rec, item, nil))
+		first.Before = append(first.Before, s.once(rec, item, nil))
 	}
 }
 
@@ -141,8 +120,21 @@ func (s *splicer) followConversation(records []*answerRecord) {
 	for _, rec := range records {
 		if rec.Conversation == id && rec.Lacks() && !told[rec.Response] && latest(records, rec.Response) == rec {
 			s.place(rec, true, true)
-			s.delivered = append(s.delivered, rec.Response)
+			s.memory.delivered = append(s.memory.delivered, rec.Response)
 			s.bring(rec)
+		}
+	}
+}
+
+// decide adds texts about parked calls after the outputs at the beginning of the input.
+func (s *splicer) decide(records []*answerRecord) {
+	place := slices.IndexFunc(s.Items, func(item gjson.Result) bool { return !isOutput(item.Get("type").Str) })
+	if place < 0 {
+		place = len(s.Items)
+	}
+	for _, rec := range records {
+		for _, text := range rec.Decided {
+			s.At(place).Before = append(s.At(place).Before, s.hide(developerMessage(text)))
 		}
 	}
 }
@@ -158,85 +150,26 @@ func (s *splicer) merge(records []*answerRecord) {
 	if len(candidates) == 0 {
 		return
 	}
-	items, f := s.req.input.list(), newFinder(candidates)
-	turns := f.turns(items)
-	plain := make([]intercept.HistoryTurn, len(turns))
-	for i, t := range turns {
-		plain[i] = t.HistoryTurn
-	}
-	matches := intercept.Match(intercept.Opening(s.req.Opening().String()), plain, f.answers)
-	s.merged = make(map[int][]string)
-	places := slices.Sorted(maps.Keys(matches))
-	for _, sure := range []bool{true, false} {
-		for _, place := range places {
-			t := &turns[place]
-			if matches[place].Sure != sure || s.overlaps(t) {
-				continue
-			}
-			rec := candidates[matches[place].Record]
-			s.place(rec, sure, matches[place].Unique)
-			m := merger{splicer: s, record: rec, items: items[t.first : t.last+1], following: items[t.first:]}
-			for i, texts := range m.run() {
-				s.merged[t.first+i] = texts
-			}
-		}
+	for _, found := range intercept.MatchTurns(s.req.Opening(), newFinder(candidates).turns(s.Items), candidates) {
+		s.place(found.Answer, found.Sure, found.Unique)
+		m := merger{splicer: s, record: found.Answer, first: found.Turn.First, items: s.Items[found.Turn.First : found.Turn.Last+1]}
+		m.run()
 	}
 }
 
-// overlaps reports whether an answer has been completed in a part of the turn.
-func (s *splicer) overlaps(t *inputTurn) bool {
-	for i := t.first; i <= t.last; i++ {
-		if _, merged := s.merged[i]; merged {
-			return true
-		}
-	}
-	return false
+// hide returns an item, which the agent does not know, and notes it.
+func (s *splicer) hide(raw string) string {
+	s.memory.hidden[identityOf(gjson.Parse(raw))] = true
+	return raw
 }
 
-// render is the input with all its changes. Items that do not change keep their bytes.
-func (s *splicer) render() []byte {
-	raw, items := s.req.input.raw, s.req.input.list()
-	for _, item := range s.decided {
-		s.hide(item)
-	}
-	if len(items) == 0 {
-		return strictjson.AppendItems(raw, slices.Concat(s.missing, s.decided)...)
-	}
-	after := slices.IndexFunc(items, func(item gjson.Result) bool { return !isOutput(item.Get("type").Str) })
-	if after < 0 {
-		raw = strictjson.AppendItems(raw, s.decided...)
-	}
-	return intercept.RewriteItems(raw, items, func(i int, item gjson.Result) []string {
-		texts, merged := s.merged[i]
-		if !merged {
-			texts = []string{s.annotated(item)}
-		}
-		if i == after {
-			texts = slices.Concat(s.decided, texts)
-		}
-		if i == 0 {
-			texts = slices.Concat(s.missing, texts)
-		}
-		return texts
-	})
-}
-
-// hide notes an item that the agent does not know.
-func (s *splicer) hide(raw string) { s.hidden[identityOf(gjson.Parse(raw))] = true }
-
-// note adds a note to the output of an edited call.
-func (s *splicer) note(callID, text string) { s.notes[callID] = text }
-
-// annotated is an output with the note of an edit before it.
-func (s *splicer) annotated(item gjson.Result) string {
+// annotated is an item, if it is the output of an edited call with the note before it.
+func annotated(_ int, item gjson.Result, notes intercept.Notes) string {
 	if !isOutput(item.Get("type").Str) {
 		return item.Raw
 	}
-	id := callIDOf(item)
-	note := s.notes[id]
-	if note == "" {
-		return item.Raw
+	if note := notes.Take(callIDOf(item)); note != "" {
+		return annotate(item, note)
 	}
-	delete(s.notes, id)
-	return annotate(item, note)
+	return item.Raw
 }

@@ -140,6 +140,22 @@ func TestSpliceOfAnEditedCall(t *testing.T) {
 	}
 }
 
+// Servers that number the calls of each answer repeat ids: the note is before the output of the call that was edited.
+func TestSpliceOfAnEditedCallWhoseIDRepeats(t *testing.T) {
+	const again = `{"role":"user","content":"again"}`
+	rec := answerRecord{Rounds: []answerRound{{Items: []answerPart{{Seen: true, Type: "function_call", Call: "call_0", Name: "bash"}}}}}
+	rec.Before, rec.Calls = itemFingerprint(gjson.Parse(again)), []intercept.CallFingerprint{{ID: "call_0", Name: "bash", Note: "A person changed it."}}
+	const call, output = `{"type":"function_call","call_id":"call_0","name":"bash","arguments":"{}"}`, `{"type":"function_call_output","call_id":"call_0","output":"done"}`
+	r := accept(t, post(`{"input":[`+userItem+","+call+","+output+","+again+","+call+","+output+`]}`))
+	if found := r.Splice(encoded(t, rec)); found != 1 {
+		t.Fatalf("found %d", found)
+	}
+	outputs := gjson.GetBytes(r.Envelope().Body, `input.#(type=="function_call_output")#.output`).Array()
+	if len(outputs) != 2 || outputs[0].Str != "done" || !strings.HasPrefix(outputs[1].Str, "A person changed it.") {
+		t.Errorf("the outputs are %s", outputs)
+	}
+}
+
 // An approval is used once, and only for the server that people were asked about.
 func TestSpliceOfAnApproval(t *testing.T) {
 	const (
@@ -281,7 +297,7 @@ func TestTurns(t *testing.T) {
 			if turn.Long {
 				text = "long"
 			}
-			got = append(got, fmt.Sprintf("%d-%d %s %d", turn.first, turn.last, text, len(turn.Calls)))
+			got = append(got, fmt.Sprintf("%d-%d %s %d", turn.First, turn.Last, text, len(turn.Calls)))
 		}
 		if strings.Join(got, ", ") != want {
 			t.Errorf("%s: %q, want %q", history, strings.Join(got, ", "), want)
