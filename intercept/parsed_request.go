@@ -20,6 +20,9 @@ type RequestSchema struct {
 	Marks []string
 	// History is the field of the history.
 	History string
+	// Key identifies an item of the history, in whatever form the agent shows it; "" for an item that agents insert at
+	// other places in each request.
+	Key func(item gjson.Result) string
 	// AgentItem reports whether the agent itself made an item of the history, so that the id of
 	// the item is the agent's. Nil: items have no ids.
 	AgentItem func(item gjson.Result) bool
@@ -36,6 +39,7 @@ type ParsedRequest struct {
 	Tools    outline.Tools   // in the field tools
 	placed   []Placement
 	sent     []byte // the history before another body, nil if there was none
+	ending   string // see Ending
 }
 
 // Accept reads a body, which every parser must read alike, in place of any before. The error is an
@@ -171,10 +175,26 @@ func (a *ParsedRequest) SetBody(body []byte) error {
 	var next ParsedRequest
 	err := next.Accept(a.form, a.With(body))
 	if err == nil {
-		next.placed, next.sent = a.placed, a.AsSent()
+		next.placed, next.sent, next.ending = a.placed, a.AsSent(), a.ending
 		*a = next
 	}
 	return err
+}
+
+// Ending is the key of the item with which the history ends, as the agent sent it; "" for none.
+func (a *ParsedRequest) Ending() string {
+	if a.ending == "" {
+		h := a.historyOf(a.AsSent())
+		a.ending = h.before(len(h.Items))
+	}
+	return a.ending
+}
+
+// History is the history of the request, which is an array.
+func (a *ParsedRequest) History() *History { return a.historyOf(a.Field(a.form.History)) }
+
+func (a *ParsedRequest) historyOf(raw []byte) *History {
+	return &History{Items: gjson.ParseBytes(raw).Array(), Raw: raw, key: a.form.Key}
 }
 
 // AsSent is the history as the agent sent it, before [ParsedRequest.SetBody].

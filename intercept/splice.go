@@ -15,6 +15,7 @@ import (
 type History struct {
 	Items   []gjson.Result
 	Raw     []byte
+	key     func(item gjson.Result) string
 	anchors map[int]*HiddenPart // by the place of the item; the place after the last item is the end
 	placed  []Placement
 }
@@ -36,6 +37,23 @@ func (n Notes) Take(call string) string {
 	return note
 }
 
+// NotesOn are the notes on the calls of an answer. An agent shows the calls with the ids given, which count where upstream
+// gave none. A call without any id is known by its name.
+func (s *TurnFingerprint) NotesOn(shown []gjson.Result) Notes {
+	notes := make(Notes)
+	for i, c := range s.Calls {
+		id := c.ID
+		if id == "" && i < len(shown) {
+			id = shown[i].Get("id").Str
+		}
+		if id == "" && c.Note != "" {
+			id = c.Name
+		}
+		notes[id] = c.Note
+	}
+	return notes
+}
+
 // Annotate is the result of a call with the note on the call before its content, which is in a field.
 func (n Notes) Annotate(result gjson.Result, call, field string) string {
 	note := n.Take(call)
@@ -47,11 +65,6 @@ func (n Notes) Annotate(result gjson.Result, call, field string) string {
 		return result.Raw
 	}
 	return p.JSON
-}
-
-// NewHistory reads a JSON array.
-func NewHistory(raw []byte) *History {
-	return &History{Items: gjson.ParseBytes(raw).Array(), Raw: raw}
 }
 
 // At is the anchor at a place.
@@ -73,12 +86,22 @@ func (h *History) Place(s *TurnFingerprint, sure, unique bool) {
 // Changed reports whether something is put back.
 func (h *History) Changed() bool { return len(h.anchors) > 0 }
 
-// Turns are the messages of the assistant in a history of messages. Read reads the message at a place.
-func (h *History) Turns(read func(place int) HistoryTurn) (turns []HistoryTurn) {
+// before is the key of the last item before a place that has one.
+func (h *History) before(place int) string {
+	for _, item := range slices.Backward(h.Items[:place]) {
+		if key := h.key(item); key != "" {
+			return key
+		}
+	}
+	return ""
+}
+
+// Turns are the messages of the assistant in a history of messages. Read reads one.
+func (h *History) Turns(read func(m gjson.Result) HistoryTurn) (turns []HistoryTurn) {
 	for place, m := range h.Items {
 		if m.Get("role").Str == "assistant" {
-			turn := read(place)
-			turn.First, turn.Last = place, place
+			turn := read(m)
+			turn.Before, turn.First, turn.Last = h.before(place), place, place
 			turns = append(turns, turn)
 		}
 	}

@@ -6,6 +6,10 @@ import (
 	"github.com/tidwall/gjson"
 )
 
+func historyOf(raw string) *History {
+	return &History{Items: gjson.Parse(raw).Array(), Raw: []byte(raw)}
+}
+
 func TestRenderHistory(t *testing.T) {
 	quoted := func(_ int, item gjson.Result, _ Notes) string { return item.Raw }
 	for _, tt := range []struct {
@@ -20,7 +24,7 @@ func TestRenderHistory(t *testing.T) {
 		{`[1, 2 ]`, map[int]HiddenPart{2: {Before: []string{"3"}}}, `[1, 2 ,3]`},
 		{`[ ]`, map[int]HiddenPart{0: {Before: []string{"1", "2"}}}, `[ 1,2]`},
 	} {
-		h := NewHistory([]byte(tt.raw))
+		h := historyOf(tt.raw)
 		for place, part := range tt.put {
 			*h.At(place) = part
 		}
@@ -33,7 +37,7 @@ func TestRenderHistory(t *testing.T) {
 // A note is for the first result of its call after the anchor: ids repeat.
 func TestNotesOfHistory(t *testing.T) {
 	const result = `{"id":"a","content":"x"}`
-	h := NewHistory([]byte(`[` + result + `,0,` + result + `,` + result + `,1,` + result + `]`))
+	h := historyOf(`[` + result + `,0,` + result + `,` + result + `,1,` + result + `]`)
 	h.At(1).Notes = Notes{"a": "Edited."}
 	h.At(4).Notes = Notes{"a": ""}
 	got := h.Render(func(_ int, item gjson.Result, notes Notes) string {

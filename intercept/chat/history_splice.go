@@ -14,25 +14,12 @@ func fingerprint(m gjson.Result) string {
 	return intercept.Fingerprint(m.Get("role").Str, m.Get("tool_call_id").Str, strictjson.ContentText(m.Get("content")))
 }
 
-// ending is the fingerprint of the message that the agent's request ends with.
-func (r *request) ending() string {
-	if r.lastSent == "" {
-		var last gjson.Result
-		gjson.ParseBytes(r.AsSent()).ForEach(func(_, m gjson.Result) bool {
-			last = m
-			return true
-		})
-		r.lastSent = fingerprint(last)
-	}
-	return r.lastSent
-}
-
 // Splice implements [intercept.Request]. It replaces only the messages that change; all
 // other bytes of the body stay.
 func (r *request) Splice(hidden [][]byte) int {
 	records := intercept.Records[answerRecord](hidden)
-	h := intercept.NewHistory(r.Field("messages"))
-	turns := h.Turns(func(place int) intercept.HistoryTurn { return historyTurn(h.Items, place, records) })
+	h := r.History()
+	turns := h.Turns(func(m gjson.Result) intercept.HistoryTurn { return historyTurn(m, records) })
 	for _, m := range intercept.MatchTurns(r.Opening(), turns, records) {
 		*h.At(m.Turn.First) = m.Answer.hidden(m.Found, h.Items[m.Turn.First])
 		h.Place(&m.Answer.TurnFingerprint, m.Sure, m.Unique)
@@ -47,18 +34,14 @@ func (r *request) Splice(hidden [][]byte) int {
 	return r.Spliced(h)
 }
 
-// historyTurn reads the i-th message, which is the assistant's, as the agent shows it.
-func historyTurn(messages []gjson.Result, i int, records []*answerRecord) intercept.HistoryTurn {
-	m := messages[i]
+// historyTurn reads a message of the assistant as the agent shows it.
+func historyTurn(m gjson.Result, records []*answerRecord) intercept.HistoryTurn {
 	content := m.Get("content")
 	turn := intercept.HistoryTurn{Text: strictjson.ContentText(content)}
 	for _, rec := range records {
 		if rec.spokenBy(content) {
 			turn.Text = rec.Text // the agent heard it and shows it in words
 		}
-	}
-	if i > 0 {
-		turn.Before = fingerprint(messages[i-1])
 	}
 	for _, c := range m.Get("tool_calls").Array() {
 		made, input := c.Get("function"), "arguments"
@@ -87,7 +70,7 @@ func (rec *answerRecord) hidden(found intercept.Found, m gjson.Result) intercept
 		part.Before = append(part.Before, inWords(message, speeches))
 	}
 	shown := m.Get("tool_calls").Array()
-	part.Notes = rec.notes(shown)
+	part.Notes = rec.NotesOn(shown)
 	entries, denials := rec.calls(shown, found.Calls)
 	if len(denials) > 0 {
 		if next, err := sjson.SetRaw(raw, "tool_calls", "["+strings.Join(entries, ",")+"]"); err == nil {
@@ -96,23 +79,6 @@ func (rec *answerRecord) hidden(found intercept.Found, m gjson.Result) intercept
 	}
 	part.Replace, part.After = []string{raw}, denials
 	return part
-}
-
-// notes are the notes of edited calls for the results, which refer to the calls by
-// id, or in the old form by name.
-func (rec *answerRecord) notes(shown []gjson.Result) intercept.Notes {
-	notes := make(intercept.Notes)
-	for i, c := range rec.Calls {
-		key := c.ID
-		if key == "" && i < len(shown) {
-			key = shown[i].Get("id").Str
-		}
-		if c.Note != "" && key == "" {
-			key = c.Name
-		}
-		notes[key] = c.Note
-	}
-	return notes
 }
 
 // annotated is a message, if it is the result of an edited call with the note before it.

@@ -114,7 +114,7 @@ func TestSplice(t *testing.T) {
 				t.Fatal(err)
 			}
 			r := parse(t, `{"model":"m", "messages":[ `+user+`,`+tt.shown+`,`+next+` ]}`)
-			ending := r.ending()
+			ending := r.Ending()
 			if n := r.Splice([][]byte{[]byte("no record"), raw}); n != 1 {
 				t.Fatalf("%d spliced", n)
 			}
@@ -125,8 +125,8 @@ func TestSplice(t *testing.T) {
 			if strictjson.Strict([]byte(body)) != nil {
 				t.Error("the body is not strict JSON")
 			}
-			if r.ending() != ending || len(r.Placements()) != 1 || r.Placements()[0].Turn != "t1" {
-				t.Errorf("ending %s, placements %v", r.ending(), r.Placements())
+			if r.Ending() != ending || len(r.Placements()) != 1 || r.Placements()[0].Turn != "t1" {
+				t.Errorf("ending %s, placements %v", r.Ending(), r.Placements())
 			}
 		})
 	}

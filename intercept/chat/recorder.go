@@ -35,7 +35,7 @@ func (r *recorder) add(c *choice, p *intercept.Plan) error {
 func (r *recorder) record(c *choice, p *intercept.Plan) *answerRecord {
 	l, message, id := c.output, c.message(), c.ids(r.turnID)
 	rec := &answerRecord{
-		TurnFingerprint: intercept.TurnFingerprint{Turn: r.turnID, Before: r.req.ending(), Opening: intercept.Opening(r.req.Opening().String()), Text: l.text()},
+		TurnFingerprint: intercept.TurnFingerprint{Turn: r.turnID, Before: r.req.Ending(), Opening: intercept.Opening(r.req.Opening().String()), Text: l.text()},
 		Turns:           slices.Clone(l.prior.hidden),
 		Speech:          slices.Clone(l.prior.speech),
 		Spoken:          l.spoken(),

@@ -14,13 +14,12 @@ import (
 // request is an agent's request. It implements [intercept.Request].
 type request struct {
 	intercept.ParsedRequest
-	lastSent string // fingerprint of the last message that the agent sent
 }
 
 var requestSchema = intercept.RequestSchema{
 	API: "Chat Completions", Array: "messages",
 	Fields:  append([]string{"messages", "model", "stream", "n", "tools", "functions", "tool_choice", "function_call", "metadata", "user", "safety_identifier", "prompt_cache_key"}, intercept.HostedFields...),
-	History: "messages",
+	History: "messages", Key: fingerprint,
 	Outline: outline.Schema{
 		Beginning: []string{"system", "developer"}, ToolTypes: []string{"function", "custom"},
 		Members: []string{"tool_call_id", "name"}, Result: resultOf,

@@ -1,8 +1,6 @@
 package messages
 
 import (
-	"slices"
-
 	"github.com/go-json-experiment/json"
 	"github.com/heldcall/heldcall/intercept"
 	"github.com/heldcall/heldcall/intercept/strictjson"
@@ -109,9 +107,12 @@ func (rec *answerRecord) changed(content gjson.Result) (list []string) {
 }
 
 // fingerprint identifies a message of a history: by its tool results or, if it has none,
-// by its text.
+// by its text. Messages of the system have none: agents insert them at other places in each request.
 func fingerprint(m gjson.Result) string {
 	parts := []string{m.Get("role").Str}
+	if parts[0] == "system" {
+		return ""
+	}
 	m.Get("content").ForEach(func(_, part gjson.Result) bool {
 		if part.Get("type").Str == "tool_result" {
 			parts = append(parts, part.Get("tool_use_id").Str, intercept.StripSpace(strictjson.ContentText(part.Get("content"))))
@@ -129,15 +130,4 @@ func fingerprint(m gjson.Result) string {
 		text = strictjson.ContentText(m.Get("content"))
 	}
 	return intercept.Fingerprint(append(parts, intercept.StripSpace(text))...)
-}
-
-// endingOf is the fingerprint of the last message, "" if there is none. Messages of the
-// system do not count: agents insert them at other places in each request.
-func endingOf(messages []gjson.Result) string {
-	for _, m := range slices.Backward(messages) {
-		if m.Get("role").Str != "system" {
-			return fingerprint(m)
-		}
-	}
-	return ""
 }

@@ -9,19 +9,11 @@ import (
 	"github.com/tidwall/gjson"
 )
 
-// ending is the fingerprint of the last message of the agent's request.
-func (r *request) ending() string {
-	if r.lastSent == "" {
-		r.lastSent = endingOf(gjson.ParseBytes(r.AsSent()).Array())
-	}
-	return r.lastSent
-}
-
 // Splice implements [intercept.Request]. It renders only the messages that change; all
 // other bytes of the body are kept. A request that continues a thread has no history.
 func (r *request) Splice(hidden [][]byte) int {
 	records := intercept.Records[answerRecord](hidden)
-	s := splicer{History: intercept.NewHistory(r.Field("messages")), joined: make(map[int]joined)}
+	s := splicer{History: r.History(), joined: make(map[int]joined)}
 	id := r.continued()
 	end := id
 	if id != "" {
@@ -32,7 +24,6 @@ func (r *request) Splice(hidden [][]byte) int {
 	if !s.Changed() {
 		return 0
 	}
-	ending := r.ending()
 	span, _ := r.At("messages")
 	p := strictjson.Patch{JSON: string(strictjson.Replace(r.Envelope().Body, span, s.Render(s.message)))}
 	if id != "" {
@@ -41,23 +32,22 @@ func (r *request) Splice(hidden [][]byte) int {
 	if p.Err != nil || r.SetBody([]byte(p.JSON)) != nil {
 		return 0
 	}
-	r.lastSent, r.alias = ending, id
+	r.alias = id
 	return r.Spliced(s.History)
 }
 
 // match finds the answers that the history has.
 func (s *splicer) match(opening intercept.UserText, records []*answerRecord) {
-	turns := s.Turns(func(place int) intercept.HistoryTurn { return historyTurn(s.Items, place) })
-	for _, m := range intercept.MatchTurns(opening, turns, records) {
+	for _, m := range intercept.MatchTurns(opening, s.Turns(historyTurn), records) {
 		s.complete(m.Turn.First, m.Answer, m.Found)
 		s.Place(&m.Answer.TurnFingerprint, m.Sure, m.Unique)
 	}
 }
 
-// historyTurn describes the i-th message, which is the assistant's.
-func historyTurn(messages []gjson.Result, i int) intercept.HistoryTurn {
-	content := messages[i].Get("content")
-	t := intercept.HistoryTurn{Before: endingOf(messages[:i]), Text: intercept.StripSpace(strictjson.ContentText(content))}
+// historyTurn describes a message of the assistant.
+func historyTurn(m gjson.Result) intercept.HistoryTurn {
+	content := m.Get("content")
+	t := intercept.HistoryTurn{Text: intercept.StripSpace(strictjson.ContentText(content))}
 	for _, c := range callBlocks(contentBlocks(content)) {
 		t.Calls = append(t.Calls, intercept.NewCallFingerprint(c.Get("id").Str, c.Get("name").Str, c.Get("input").Raw))
 	}
@@ -100,7 +90,7 @@ func (s *splicer) complete(place int, rec *answerRecord, found intercept.Found) 
 	content := m.Get("content")
 	shown := contentBlocks(content)
 	part.Before = append(part.Before, rec.Turns...)
-	part.Notes = rec.notes(callBlocks(shown))
+	part.Notes = rec.NotesOn(callBlocks(shown))
 	s.join(place+1, joined{results: rec.Results})
 	if len(rec.Turns) == 0 && !slices.ContainsFunc(rec.Pieces, piece.differs) {
 		return
@@ -113,19 +103,6 @@ func (s *splicer) complete(place int, rec *answerRecord, found intercept.Found) 
 	if len(blocks) > 0 {
 		part.Replace = []string{withContent(m, blocks)}
 	}
-}
-
-// notes are the texts before the results of edited calls, of which the agent shows those given.
-func (rec *answerRecord) notes(shown []gjson.Result) intercept.Notes {
-	notes := make(intercept.Notes)
-	for i, c := range rec.Calls {
-		id := c.ID
-		if id == "" && i < len(shown) {
-			id = shown[i].Get("id").Str
-		}
-		notes[id] = c.Note
-	}
-	return notes
 }
 
 // message is a message with the blocks that join it, and with notes before the results of edited calls.

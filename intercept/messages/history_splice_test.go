@@ -98,7 +98,7 @@ func TestSplice(t *testing.T) {
 				t.Fatal(err)
 			}
 			r := asking(t, conversation(append([]string{user(`"hi"`)}, tt.history...)...))
-			ending := r.ending()
+			ending := r.Ending()
 			want, found := conversation(append([]string{user(`"hi"`)}, tt.want...)...), 1
 			if tt.want == nil {
 				want, found = string(r.Envelope().Body), 0
@@ -109,7 +109,7 @@ func TestSplice(t *testing.T) {
 			if got := string(r.Envelope().Body); got != want {
 				t.Errorf("got  %s\nwant %s", strings.ReplaceAll(got, "},{", "},\n{"), strings.ReplaceAll(want, "},{", "},\n{"))
 			}
-			if r.ending() != ending {
+			if r.Ending() != ending {
 				t.Error("the end of the agent's request has changed")
 			}
 		})

@@ -13,8 +13,7 @@ import (
 // request is an agent's request. It implements [intercept.Request].
 type request struct {
 	intercept.ParsedRequest
-	lastSent string // fingerprint of the last message as the agent sent it
-	alias    string // the message that the agent continues, where upstream knows it by another id
+	alias string // the message that the agent continues, where upstream knows it by another id
 }
 
 var requestSchema = intercept.RequestSchema{
@@ -22,12 +21,15 @@ var requestSchema = intercept.RequestSchema{
 	Fields: []string{"messages", "model", "stream", "tools", "tool_choice", "metadata", "mcp_servers", "container", "thread", "user_profile_id", "system"},
 	Marks:  []string{toolAddition},
 
-	History: "messages",
+	History: "messages", Key: fingerprint,
 	Outline: outline.Schema{
-		Beginning: []string{"system"}, ResultPart: "tool_result", ResultID: "tool_use_id", Reminder: "<system-reminder>", ToolTypes: []string{"", "custom"},
+		Beginning: []string{"system"}, ResultPart: "tool_result", ResultID: "tool_use_id", Reminder: reminderMark, ToolTypes: []string{"", "custom"},
 		Result: func(role []byte, _ *[4][]byte) ([]byte, bool) { return nil, outline.IsString(role, "assistant") },
 	},
 }
+
+// reminderMark begins a text that agents add to what the user wrote.
+const reminderMark = "<system-reminder>"
 
 // parseRequest reads a request strictly.
 func parseRequest(e intercept.Envelope) (*request, error) {
@@ -103,7 +105,7 @@ func (r *request) Begins() bool { return r.ParsedRequest.Begins() && r.continued
 
 // userText is what the user wrote in the content of a message.
 func userText(content []byte) intercept.UserText {
-	return intercept.UserText{Content: content, Reminder: requestSchema.Outline.Reminder}
+	return intercept.UserText{Content: content, Reminder: reminderMark}
 }
 
 // Made implements [intercept.Request].

@@ -57,7 +57,7 @@ func (a *answer) record(plan *intercept.Plan) (rec *answerRecord, changed bool) 
 	blocks := &a.body.blocks
 	rec = &answerRecord{Turns: slices.Clone(a.earlier.messages), Pieces: slices.Clone(a.earlier.pieces)}
 	rec.TurnFingerprint = intercept.TurnFingerprint{
-		Turn: a.limits.TurnID, Before: a.req.ending(), Opening: intercept.Opening(a.req.Opening().String()),
+		Turn: a.limits.TurnID, Before: a.req.Ending(), Opening: intercept.Opening(a.req.Opening().String()),
 		Text: intercept.StripSpace(a.Text() + plan.Notice),
 	}
 	changed = len(rec.Turns) > 0

@@ -64,7 +64,7 @@ func TestFollow(t *testing.T) {
 			if tt.decided != nil {
 				records = append(records, notice.DecidedLater(tt.decided))
 			}
-			ending, made := r.ending(), r.Made()
+			ending, made := r.Ending(), r.Made()
 			if n := r.Splice(records); n != tt.found || len(r.Placements()) != tt.found {
 				t.Errorf("%d answers are found, %v", n, r.Placements())
 			}
@@ -75,7 +75,7 @@ func TestFollow(t *testing.T) {
 			if tt.found == 0 && tt.decided == nil && string(got) != body {
 				t.Errorf("the bytes have changed: %s", got)
 			}
-			if info := r.Info(); !slices.Equal(info.Refers, []string{"msg_1"}) || !info.ToolsKept || r.ending() != ending || r.Made() != made || r.Begins() || !r.OffersTools() {
+			if info := r.Info(); !slices.Equal(info.Refers, []string{"msg_1"}) || !info.ToolsKept || r.Ending() != ending || r.Made() != made || r.Begins() || !r.OffersTools() {
 				t.Errorf("the request is of another conversation: %+v", info)
 			}
 		})

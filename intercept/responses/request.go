@@ -20,7 +20,6 @@ type request struct {
 	memory    memory             // what was remembered of what it continues
 	outgoing  intercept.Envelope // the request to upstream
 	input     historyInput
-	lastSent  string   // fingerprint of the last item as the agent sent it
 	approves  []string // labels of the MCP servers of which the agent approves calls
 	offers    offers   // the tools that it offers, nil while they have not been read
 }
@@ -28,10 +27,10 @@ type request struct {
 // requestSchema are the fields of requests. A request for a response by its id has none.
 var requestSchema = &intercept.RequestSchema{API: "Responses", Fields: append([]string{
 	"input", "model", "stream", "store", "background", "tools", "tool_choice", "prompt", "previous_response_id", "conversation", "metadata", "user", "safety_identifier", "prompt_cache_key", "instructions",
-}, intercept.HostedFields...), Marks: []string{toolsMark, approvalResponse}, History: "input", AgentItem: isAgents, Outline: inputOutline}
+}, intercept.HostedFields...), Marks: []string{toolsMark, approvalResponse}, History: "input", Key: itemFingerprint, AgentItem: isAgents, Outline: inputOutline}
 
 // conversationSchema are the fields of requests for a new conversation.
-var conversationSchema = &intercept.RequestSchema{API: "Conversations", Fields: []string{"items", "metadata"}, Marks: requestSchema.Marks, History: "items", AgentItem: isAgents, Outline: inputOutline}
+var conversationSchema = &intercept.RequestSchema{API: "Conversations", Fields: []string{"items", "metadata"}, Marks: requestSchema.Marks, History: "items", Key: itemFingerprint, AgentItem: isAgents, Outline: inputOutline}
 
 var inputOutline = outline.Schema{
 	Beginning: []string{"system", "developer"}, ToolTypes: []string{"function", "custom", "local_shell", "apply_patch", ""},
@@ -166,23 +165,14 @@ func (r *request) Begins() bool {
 
 // SetBody implements [intercept.Request].
 func (r *request) SetBody(body []byte) error {
-	ending := r.ending()
 	e := r.outgoing
 	e.Body = body
 	err := r.ParsedRequest.SetBody(body)
 	if err == nil {
-		r.outgoing, r.lastSent, r.offers = e, ending, nil
+		r.outgoing, r.offers = e, nil
 		r.readInput()
 	}
 	return err
-}
-
-// ending is the fingerprint of the item that the agent's request ends with.
-func (r *request) ending() string {
-	if r.lastSent == "" {
-		r.lastSent = r.input.ending()
-	}
-	return r.lastSent
 }
 
 // Made implements [intercept.Request].

@@ -56,15 +56,6 @@ func (in *historyInput) calls() (list []intercept.CallFingerprint) {
 	return list
 }
 
-// ending is the fingerprint of the last item, "" for none.
-func (in *historyInput) ending() string {
-	items := in.list()
-	if len(items) == 0 {
-		return ""
-	}
-	return itemFingerprint(items[len(items)-1])
-}
-
 // approvals are the labels of the MCP servers of which the agent's own request
 // approves calls, "" where it does not name one. No agent gets a question about such a
 // call, so none has one to answer.
@@ -83,8 +74,11 @@ func (in *historyInput) approvals() (labels []string) {
 	return labels
 }
 
-// itemFingerprint identifies an item of a history by its content.
+// itemFingerprint identifies an item of a history by its content. A text is a message of the user's.
 func itemFingerprint(item gjson.Result) string {
+	if item.Type == gjson.String {
+		return intercept.Fingerprint("user", item.Str)
+	}
 	if role := item.Get("role").Str; role != "" {
 		return intercept.Fingerprint(role, strictjson.ContentText(item.Get("content")))
 	}
