@@ -8,10 +8,10 @@
 // canonical.go (the bytes that change) and resolve.go (the outcome of the rulings).
 //
 // The request files read the agent's request: what it contains and offers, and how it is
-// extended after a denial; thread.go is about conversations that upstream keeps. The history files restore in it what was hidden from the agent
-// in earlier answers: history_record.go (the record of an answer), history_splice.go (how
-// records change a history), history_blocks.go (the content of a message) and
-// history_results.go.
+// extended after a denial; thread.go is about conversations that upstream keeps. The history
+// files restore in it what was hidden from the agent in earlier answers: history_record.go
+// (the record of an answer), history_splice.go (what it adds to an [intercept.History]),
+// history_blocks.go (the content of a message) and history_results.go.
 package messages
 
 import (

@@ -10,8 +10,8 @@
 //
 // route.go and the request files read the agent's request. The history files put the hidden
 // turns of earlier answers back into it: history_record.go (the memory of an answer),
-// history_splice.go, history_find.go and history_merge.go (how an answer is found in a
-// history and completed), history_approval.go (approvals that only one request may use).
+// history_splice.go, history_find.go and history_merge.go (how an answer is found in an
+// [intercept.History] and completed), history_approval.go (approvals that only one request may use).
 //
 // answer.go has the parts of the codec: the body of upstream (body.go, item.go, tools.go)
 // to which batch.go and whole.go add what they read, with ambiguity.go and uniform.go
