@@ -11,17 +11,13 @@ import (
 	"github.com/tidwall/gjson"
 )
 
-// itemRun is a sequence of items of the model's.
+// itemRun is a sequence of items of the model's: a turn without its text.
 type itemRun struct {
-	first, last int
-	before      string // fingerprint of the item before it
-	joined      bool   // only outputs are between it and the run before
-	foreign     bool   // it has more calls than any of the answers: the rest is not kept
-	long        bool   // it has more text than any of the answers: none is kept
-	texts       []string
-	size        int // length of texts without white space
-	calls       []intercept.CallFingerprint
-	items       []string
+	intercept.HistoryTurn
+	texts   []string
+	size    int  // length of texts without white space
+	joined  bool // only outputs are between it and the run before
+	foreign bool // it has more calls than any of the answers: the rest is not kept
 }
 
 // finder finds answers in a history. The agent writes the history, so that the cost of
@@ -64,7 +60,7 @@ func (f *finder) turns(items []gjson.Result) (list []intercept.HistoryTurn) {
 			if j > i && (len(calls) == 0 || !r.joined) {
 				break
 			}
-			calls = append(calls, r.calls...)
+			calls = append(calls, r.Calls...)
 			begins, whole := f.called(calls)
 			if r.foreign || !begins {
 				break
@@ -73,8 +69,8 @@ func (f *finder) turns(items []gjson.Result) (list []intercept.HistoryTurn) {
 				list, complete = append(list, f.join(runs[i:j+1], calls)), true
 			}
 		}
-		if r := &runs[i]; !complete && slices.ContainsFunc(r.calls, f.knows) {
-			list = append(list, f.join(runs[i:i+1], r.calls))
+		if r := &runs[i]; !complete && slices.ContainsFunc(r.Calls, f.knows) {
+			list = append(list, f.join(runs[i:i+1], r.Calls))
 		}
 	}
 	return list
@@ -88,16 +84,16 @@ func (f *finder) split(items []gjson.Result) (runs []itemRun) {
 			joined = joined && isOutput(item.Get("type").Str)
 			continue
 		}
-		if n := len(runs); n == 0 || runs[n-1].last != i-1 {
-			r := itemRun{first: i, joined: joined}
+		if n := len(runs); n == 0 || runs[n-1].Last != i-1 {
+			runs = append(runs, itemRun{joined: joined})
+			runs[n].First = i
 			if i > 0 {
-				r.before = itemFingerprint(items[i-1])
+				runs[n].Before = itemFingerprint(items[i-1])
 			}
-			runs = append(runs, r)
 		}
 		joined = true
 		r := &runs[len(runs)-1]
-		if r.last = i; !r.foreign {
+		if r.Last = i; !r.foreign {
 			f.add(r, item)
 		}
 	}
@@ -108,23 +104,23 @@ func (f *finder) split(items []gjson.Result) (runs []itemRun) {
 func (f *finder) add(r *itemRun, item gjson.Result) {
 	id := item.Get("id").Str
 	if id != "" {
-		r.items = append(r.items, id)
+		r.Items = append(r.Items, id)
 	}
 	p := answerPart{Type: typeOf(item), Text: strictjson.ContentText(item.Get("content")), Call: item.Get("call_id").Str, Name: item.Get("name").Str}
 	if p.Type == "item_reference" { // it refers to a text of any length
 		p = f.known[id]
 	}
 	switch {
-	case p.Type == "message" && !r.long:
+	case p.Type == "message" && !r.Long:
 		r.texts, r.size = append(r.texts, p.Text), r.size+letters(p.Text)
 		if r.size > f.size {
-			r.long, r.texts = true, nil
+			r.Long, r.texts = true, nil
 		}
 	case callForms[p.Type] != nil:
-		r.calls = append(r.calls, seenCall(typeOf(item), p.Call, p.Name, item.Get(callForms[p.Type].field).String()))
+		r.Calls = append(r.Calls, seenCall(typeOf(item), p.Call, p.Name, item.Get(callForms[p.Type].field).String()))
 	}
-	if len(r.calls) > f.calls {
-		r.foreign, r.texts, r.calls, r.items = true, nil, nil, nil
+	if len(r.Calls) > f.calls {
+		r.foreign, r.texts, r.Calls, r.Items = true, nil, nil, nil
 	}
 }
 
@@ -163,15 +159,16 @@ func mayBe(c, seen intercept.CallFingerprint) bool {
 
 // join is the turn that runs make up.
 func (f *finder) join(runs []itemRun, calls []intercept.CallFingerprint) intercept.HistoryTurn {
-	t := intercept.HistoryTurn{First: runs[0].first, Last: runs[len(runs)-1].last, Before: runs[0].before, Calls: slices.Clone(calls)}
+	turn := runs[0].HistoryTurn
+	turn.Calls, turn.Items, turn.Last = slices.Clone(calls), nil, runs[len(runs)-1].Last
 	var texts []string
 	size := 0
 	for i := range runs {
-		texts, t.Items = append(texts, runs[i].texts...), append(t.Items, runs[i].items...)
-		t.Long, size = t.Long || runs[i].long, size+runs[i].size
+		texts, turn.Items = append(texts, runs[i].texts...), append(turn.Items, runs[i].Items...)
+		turn.Long, size = turn.Long || runs[i].Long, size+runs[i].size
 	}
-	if t.Long = t.Long || size > f.size; !t.Long {
-		t.Text = strings.Join(texts, "")
+	if turn.Long = turn.Long || size > f.size; !turn.Long {
+		turn.Text = strings.Join(texts, "")
 	}
-	return t
+	return turn
 }
