@@ -63,22 +63,22 @@ type splicer struct {
 // joined are blocks that join a message of the user: results of calls at its beginning, and texts after the results.
 type joined struct{ results, texts []string }
 
-// join adds blocks to the message of the user at a place or after it. Messages of the system may precede the results of
-// the agent's calls.
+// join adds blocks to the next message of the user, from a place on. Results are before the next message of the
+// assistant; messages of the system may precede those of the agent's own calls.
 func (s *splicer) join(place int, blocks joined) {
 	if len(blocks.results)+len(blocks.texts) == 0 {
 		return
 	}
 	for ; place < len(s.Items); place++ {
-		switch s.Items[place].Get("role").Str {
-		case "system":
-			continue
-		case "user":
+		role := s.Items[place].Get("role").Str
+		if role == "user" {
 			s.At(place)
 			s.joined[place] = blocks
 			return
 		}
-		break
+		if role != "system" && len(blocks.results) > 0 {
+			break
+		}
 	}
 	s.At(place).Before = append(s.At(place).Before, userMessage(slices.Concat(blocks.results, blocks.texts)))
 }
