@@ -27,10 +27,10 @@ type request struct {
 // requestSchema are the fields of requests. A request for a response by its id has none.
 var requestSchema = &intercept.RequestSchema{API: "Responses", Fields: append([]string{
 	"input", "model", "stream", "store", "background", "tools", "tool_choice", "prompt", "previous_response_id", "conversation", "metadata", "user", "safety_identifier", "prompt_cache_key", "instructions",
-}, intercept.HostedFields...), Marks: []string{toolsMark, approvalResponse}, History: "input", Key: itemFingerprint, AgentItem: isAgents, Outline: inputOutline}
+}, intercept.HostedFields...), Marks: []string{toolsMark, approvalResponse}, History: "input", Key: inputKey, AgentItem: isAgents, Outline: inputOutline}
 
 // conversationSchema are the fields of requests for a new conversation.
-var conversationSchema = &intercept.RequestSchema{API: "Conversations", Fields: []string{"items", "metadata"}, Marks: requestSchema.Marks, History: "items", Key: itemFingerprint, AgentItem: isAgents, Outline: inputOutline}
+var conversationSchema = &intercept.RequestSchema{API: "Conversations", Fields: []string{"items", "metadata"}, Marks: requestSchema.Marks, History: "items", Key: inputKey, AgentItem: isAgents, Outline: inputOutline}
 
 var inputOutline = outline.Schema{
 	Beginning: []string{"system", "developer"}, ToolTypes: []string{"function", "custom", "local_shell", "apply_patch", ""},

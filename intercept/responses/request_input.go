@@ -74,11 +74,16 @@ func (in *historyInput) approvals() (labels []string) {
 	return labels
 }
 
-// itemFingerprint identifies an item of a history by its content. A text is a message of the user's.
-func itemFingerprint(item gjson.Result) string {
+// inputKey identifies an item of an input. An input that is a text is a message of the user's.
+func inputKey(item gjson.Result) string {
 	if item.Type == gjson.String {
 		return intercept.Fingerprint("user", item.Str)
 	}
+	return itemFingerprint(item)
+}
+
+// itemFingerprint identifies an item of a history by its content.
+func itemFingerprint(item gjson.Result) string {
 	if role := item.Get("role").Str; role != "" {
 		return intercept.Fingerprint(role, strictjson.ContentText(item.Get("content")))
 	}
