@@ -21,7 +21,7 @@ type RequestSchema struct {
 	// History is the field of the history.
 	History string
 	// Key identifies an item of the history, in whatever form the agent shows it; "" for an item that agents insert at
-	// other places in each request.
+	// other places in each request. Nil: the dialect hides nothing.
 	Key func(item gjson.Result) string
 	// AgentItem reports whether the agent itself made an item of the history, so that the id of
 	// the item is the agent's. Nil: items have no ids.

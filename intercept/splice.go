@@ -27,6 +27,14 @@ type HiddenPart struct {
 	Notes         Notes    // for results after the anchor
 }
 
+// Note adds notes.
+func (p *HiddenPart) Note(notes Notes) {
+	if p.Notes == nil && len(notes) > 0 {
+		p.Notes = make(Notes)
+	}
+	maps.Copy(p.Notes, notes)
+}
+
 // Notes are texts before the results of edited calls, by the id of the call.
 type Notes map[string]string
 
@@ -37,8 +45,8 @@ func (n Notes) Take(call string) string {
 	return note
 }
 
-// NotesOn are the notes on the calls of an answer. An agent shows the calls with the ids given, which count where upstream
-// gave none. A call without any id is known by its name.
+// NotesOn are the notes on the calls of an answer, also empty ones: ids repeat, and a note on an earlier call must not
+// count. The calls as the agent shows them have ids where upstream gave none. A call without any id is known by its name.
 func (s *TurnFingerprint) NotesOn(shown []gjson.Result) Notes {
 	notes := make(Notes)
 	for i, c := range s.Calls {

@@ -70,7 +70,7 @@ func (rec *answerRecord) hidden(found intercept.Found, m gjson.Result) intercept
 		part.Before = append(part.Before, inWords(message, speeches))
 	}
 	shown := m.Get("tool_calls").Array()
-	part.Notes = rec.NotesOn(shown)
+	part.Note(rec.NotesOn(shown))
 	entries, denials := rec.calls(shown, found.Calls)
 	if len(denials) > 0 {
 		if next, err := sjson.SetRaw(raw, "tool_calls", "["+strings.Join(entries, ",")+"]"); err == nil {

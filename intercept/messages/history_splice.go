@@ -90,7 +90,7 @@ func (s *splicer) complete(place int, rec *answerRecord, found intercept.Found) 
 	content := m.Get("content")
 	shown := contentBlocks(content)
 	part.Before = append(part.Before, rec.Turns...)
-	part.Notes = rec.NotesOn(callBlocks(shown))
+	part.Note(rec.NotesOn(callBlocks(shown)))
 	s.join(place+1, joined{results: rec.Results})
 	if len(rec.Turns) == 0 && !slices.ContainsFunc(rec.Pieces, piece.differs) {
 		return

@@ -44,8 +44,7 @@ func (s *splicer) follow(records []*answerRecord, id string) (end string) {
 		if rec.Response == id && (rec.End() != id || rec.Lacks()) {
 			end, missing = rec.End(), rec.Missing
 			s.Place(&rec.TurnFingerprint, true, true)
-			part := s.At(0)
-			part.Notes = rec.Notes(rec.Calls)
+			s.At(0).Note(rec.Notes(rec.Calls))
 		}
 	}
 	if len(missing) == 1 {

@@ -61,7 +61,9 @@ func (m *merger) run() {
 		switch p := parts[i]; {
 		case p != nil:
 			anchor.Before = append(anchor.Before, m.until(p)...)
-			anchor.Replace, anchor.Notes = m.repeated(p, item)
+			replace, notes := m.repeated(p, item)
+			anchor.Replace = replace
+			anchor.Note(notes)
 		case m.joined(item):
 			anchor.Replace = m.split()
 		default:

@@ -95,10 +95,7 @@ func (s *splicer) place(rec *answerRecord, sure, unique bool) {
 // this one.
 func (s *splicer) bring(rec *answerRecord) {
 	first := s.At(0)
-	if first.Notes == nil {
-		first.Notes = make(intercept.Notes)
-	}
-	maps.Copy(first.Notes, rec.Notes(rec.Calls))
+	first.Note(rec.Notes(rec.Calls))
 	for _, item := range rec.Missing {
 		first.Before = append(first.Before, s.once(rec, item, nil))
 	}

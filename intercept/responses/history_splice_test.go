@@ -156,6 +156,24 @@ func TestSpliceOfAnEditedCallWhoseIDRepeats(t *testing.T) {
 	}
 }
 
+// A request that continues a response may begin with an item of another answer: both have edited calls.
+func TestSpliceOfEditedCallsOfTwoAnswers(t *testing.T) {
+	kept := answerRecord{KeptAnswer: intercept.KeptAnswer{Response: "resp_1", Chain: []string{"resp_1"}, Ran: map[string]string{"c1": `{}`}}}
+	kept.Calls = []intercept.CallFingerprint{{ID: "c1", Name: "bash", Note: "First."}}
+	shown := answerRecord{Rounds: []answerRound{{Items: []answerPart{{Seen: true, Type: "function_call", Call: "call_Vr3xkQ0pLm7bTz91", Name: "read"}}}}}
+	shown.Calls = []intercept.CallFingerprint{{ID: "call_Vr3xkQ0pLm7bTz91", Name: "read", Note: "Second."}}
+	const items = `{"type":"function_call","call_id":"call_Vr3xkQ0pLm7bTz91","name":"read","arguments":"{}"},` +
+		`{"type":"function_call_output","call_id":"call_Vr3xkQ0pLm7bTz91","output":"done"},{"type":"function_call_output","call_id":"c1","output":"done"}`
+	r := accept(t, post(`{"previous_response_id":"resp_1","input":[`+items+`]}`))
+	if found := r.Splice(encoded(t, kept, shown)); found != 2 {
+		t.Fatalf("found %d", found)
+	}
+	outputs := gjson.GetBytes(r.Envelope().Body, `input.#(type=="function_call_output")#.output`).Array()
+	if len(outputs) != 2 || !strings.HasPrefix(outputs[0].Str, "Second.") || !strings.HasPrefix(outputs[1].Str, "First.") {
+		t.Errorf("the outputs are %s", outputs)
+	}
+}
+
 // An approval is used once, and only for the server that people were asked about.
 func TestSpliceOfAnApproval(t *testing.T) {
 	const (
