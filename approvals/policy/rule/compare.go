@@ -185,9 +185,17 @@ func (p *Pattern) CoversCommand(c *call.Reading, command *shell.Command) bool {
 // command does. If it is a * alone, what the command does is enough.
 func (p *Pattern) coversWords(c *call.Reading, command *shell.Command) bool {
 	if len(p.Rule.Does) == 0 {
-		return p.argument.shell.Covers(command, c.Known.Programs)
+		return p.argument.shell.Covers(command, c.Known.Programs, p.meaning())
 	}
-	return slices.Contains(p.Rule.Does, c.Execution(command).Use.Class) && (p.argument.star || p.argument.shell.Covers(command, c.Known.Programs))
+	return slices.Contains(p.Rule.Does, c.Execution(command).Use.Class) && (p.argument.star || p.argument.shell.Covers(command, c.Known.Programs, 0))
+}
+
+// meaning is what a last * of the pattern covers. Grants keep the meaning that they had when they were made.
+func (p *Pattern) meaning() shell.Meaning {
+	if p.Rule.Grant != nil {
+		return 0
+	}
+	return shell.Whole
 }
 
 // Covers reports whether an allow pattern covers a resource other than a script.

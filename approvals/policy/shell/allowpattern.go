@@ -15,8 +15,9 @@ import (
 // AllowPattern is the argument of an allow pattern for scripts: the words of one command.
 type AllowPattern struct {
 	words      []match.Glob
-	rest       bool       // a last word *: one or more operands; alone: any command without options
-	open       bool       // a trailing :*: the last word may go on after a colon, any operands may follow
+	rest       bool       // a last word * or **: one or more words; alone: any command without options
+	every      bool       // a last word **: any words
+	open       bool       // a trailing :*: the last word may go on after a colon, any words may follow
 	colon      match.Glob // the last word, then a colon and any text, where open
 	SpelledOut bool       // no * at all
 	redirect   bool       // of a redirection: see redirect.go
@@ -64,7 +65,7 @@ func (c *Command) Suggest(t *Programs, n int, open bool) string {
 		text += ":*"
 	}
 	if !literal {
-		if p, err := NewAllowPattern(text); err != nil || !p.Covers(c, t) {
+		if p, err := NewAllowPattern(text); err != nil || !p.Covers(c, t, 0) {
 			return ""
 		}
 		return text
@@ -74,7 +75,7 @@ func (c *Command) Suggest(t *Programs, n int, open bool) string {
 	for i := range n {
 		p.words = append(p.words, match.Glob{Parts: c.Words[i : i+1 : i+1]})
 	}
-	if !p.Covers(c, t) {
+	if !p.Covers(c, t, 0) {
 		return ""
 	}
 	return text
@@ -95,13 +96,13 @@ func newAllowPattern[W any](words []W, globOf func([]W) (match.Glob, error), red
 	return p, nil
 }
 
-// takeTail removes a last word * or a trailing :* from the words.
+// takeTail removes a last word * or **, or a trailing :*, from the words.
 func (p *AllowPattern) takeTail() {
 	n := len(p.words) - 1
 	last := p.words[n].Parts
 	switch {
-	case slices.Equal(last, []string{"", ""}):
-		p.rest = true
+	case slices.Equal(last, []string{"", ""}), slices.Equal(last, []string{"", "", ""}):
+		p.rest, p.every = true, len(last) > 2
 		p.words = p.words[:n]
 	case len(last) > 1 && last[len(last)-1] == "" && strings.HasSuffix(last[len(last)-2], ":"):
 		p.open = true
@@ -167,36 +168,105 @@ func wordGlob(one []*syntax.Word) (match.Glob, error) {
 	return match.Glob{Parts: parts}, nil
 }
 
+// Meaning is what a last * of an allow pattern covers. The zero value is that of grants and suggestions: operands, and
+// options that the table lists.
+type Meaning int
+
+// Whole is the meaning of rules: all of the program that the pattern names, but what the table lists as of another kind.
+const Whole Meaning = 1
+
 // Covers reports whether an allow pattern covers one command of plain words, or one redirection.
-func (p *AllowPattern) Covers(c *Command, t *Programs) bool {
-	if len(c.Sets()) > 0 {
-		return false
-	}
-	if c.Redirect || p.redirect {
-		return c.Redirect && p.coversRedirect(c)
-	}
-	if (!p.fitsLength(len(c.Words)) && !p.fitsAlone(c, t)) || !p.coversProgram(c, t) {
-		return false
-	}
-	return p.coversWords(c)
+func (p *AllowPattern) Covers(c *Command, t *Programs, as Meaning) bool {
+	return p.Ends(c, t, as) < 0
 }
 
-func (p *AllowPattern) coversWords(c *Command) bool {
+// Ends returns the index of the first word of a command that the pattern does not cover, the number of words if it is for
+// longer commands, or -1 if it covers the command.
+func (p *AllowPattern) Ends(c *Command, t *Programs, as Meaning) int {
+	switch {
+	case len(c.Sets()) > 0:
+		return 0
+	case c.Redirect || p.redirect:
+		if c.Redirect && p.coversRedirect(c) {
+			return -1
+		}
+		return 0
+	case as == Whole && p.coversEvery(c):
+		return -1
+	}
+	star, open := c.mayStar, false
+	if as == Whole && p.NamesProgram() && p.beginsLike(c) {
+		star, open = p.star(c, t)
+	}
+	end := p.firstUncovered(c, star)
+	switch {
+	case !open && !p.coversProgram(c, t):
+		return 0
+	case end >= 0:
+		return end
+	case p.every && as != Whole && len(c.Words) != len(p.words)+1: // of one word
+		return len(p.words)
+	case !p.fitsLength(len(c.Words)) && !p.fitsAlone(c, t):
+		return min(len(p.words), len(c.Words))
+	}
+	return -1
+}
+
+// coversEvery reports whether the pattern ends with ** and covers any words of the program.
+func (p *AllowPattern) coversEvery(c *Command) bool {
+	if !p.every || c.isWild(0) || len(c.Words) < len(p.words) || c.mayReadProgram() {
+		return false
+	}
+	for i := range p.words {
+		if !p.coversWord(i, c.Words[i], true, c.isWild(i)) {
+			return false
+		}
+	}
+	return true
+}
+
+// beginsLike reports whether a command begins with the words of the pattern, and these have no *.
+func (p *AllowPattern) beginsLike(c *Command) bool {
+	if !(p.rest || p.open) || len(c.Words) < len(p.words) {
+		return false
+	}
+	for i := range p.words {
+		if !p.words[i].Literal() || !p.coversWord(i, c.Words[i], false, c.isWild(i)) {
+			return p.open && i == len(p.words)-1 && p.coversWord(i, c.Words[i], true, c.isWild(i))
+		}
+	}
+	return true
+}
+
+// star returns which words of a command a last * covers, and whether it covers more than what the table lists.
+func (p *AllowPattern) star(c *Command, t *Programs) (words []bool, open bool) {
+	star, ok := t.Star(c.Words, c.wild, len(p.words))
+	if !ok || c.isWild(0) || c.mayReadProgram() || (c.Folder != "" && star.File != "" && strings.IndexByte("/~", star.File[0]) < 0) {
+		return c.mayStar, false
+	}
+	return star.Words, true
+}
+
+// mayReadProgram reports whether a command reads what another one writes, or a file, and may run that.
+func (c *Command) mayReadProgram() bool {
+	return (c.data.piped || c.data.fed) && c.kind.runsOthers
+}
+
+// firstUncovered returns the index of the first word of a command that the pattern does not cover, or -1.
+func (p *AllowPattern) firstUncovered(c *Command, star []bool) int {
 	free := false // options may follow, as the pattern has --
 	for i, word := range c.Words {
 		spelledFree := free && isOption(word)
-		if i >= len(p.words) {
-			if !c.mayStar[i] && !spelledFree {
-				return false
-			}
-			continue
+		switch {
+		case i < len(p.words) && !p.coversWord(i, word, c.mayStar[i] || i == 0 || spelledFree, c.isWild(i)):
+			return i
+		case i < len(p.words):
+			free = free || (p.words[i].Literal() && word == "--")
+		case !(p.rest || p.open) || (!star[i] && !spelledFree):
+			return i
 		}
-		if !p.coversWord(i, word, c.mayStar[i] || i == 0 || spelledFree, c.isWild(i)) {
-			return false
-		}
-		free = free || (p.words[i].Literal() && word == "--")
 	}
-	return true
+	return -1
 }
 
 // fitsAlone reports whether a command is a pattern's words in front of a last *, and a reader, which

@@ -7,6 +7,7 @@ import (
 	"mvdan.cc/sh/v3/syntax"
 
 	"github.com/heldcall/heldcall/approvals/policy/match"
+	"github.com/heldcall/heldcall/approvals/policy/shell/programs"
 )
 
 // findMentions notes the words of a command that may name another one: all but its name, listed
@@ -45,7 +46,7 @@ func appendLoose(texts []string, text string) []string {
 // assigned notes the environment variables that a program sets for the command that it runs.
 func (f *finder) assigned(c *Command, own []word) {
 	for _, one := range own {
-		if isAssignment(one.Text) {
+		if programs.IsAssignment(one.Text) {
 			c.mentions = appendLoose(c.mentions, one.Text)
 			f.script.opens = f.script.opens || one.mayOpen()
 		}

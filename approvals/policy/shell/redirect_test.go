@@ -10,7 +10,7 @@ func TestRedirectPatternsCover(t *testing.T) {
 			t.Fatal(err)
 		}
 		s := KnownPrograms().Parse("ls " + redirect)
-		if got := s.NotSimple == "" && len(s.Commands) == 2 && s.Commands[0].Redirect && p.Covers(s.Commands[0], KnownPrograms()); got != want {
+		if got := s.NotSimple == "" && len(s.Commands) == 2 && s.Commands[0].Redirect && p.Covers(s.Commands[0], KnownPrograms(), Whole); got != want {
 			t.Errorf("%q covers %q: %v, want %v", pattern, redirect, got, want)
 		}
 	}

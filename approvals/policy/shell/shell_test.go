@@ -83,7 +83,7 @@ func TestAllowPatternsCover(t *testing.T) {
 			t.Fatal(err)
 		}
 		s := KnownPrograms().Parse(src)
-		if got := s.NotSimple == "" && len(s.Commands) == 1 && p.Covers(s.Commands[0], KnownPrograms()); got != want {
+		if got := s.NotSimple == "" && len(s.Commands) == 1 && p.Covers(s.Commands[0], KnownPrograms(), Whole); got != want {
 			t.Errorf("%q covers %q: %v, want %v", pattern, src, got, want)
 		}
 	}
@@ -107,10 +107,10 @@ func TestAllowPatternsCover(t *testing.T) {
 	f("find *", "find . -7 -delete", false)
 	f("go *", "go build --help", true)
 	f("git *", "git --version", true)
-	f("frob *", "frob --help", false)
+	f("frob *", "frob --help", true)
 	f("go *", "go run evil --help", false)
 	f("git *", "git log --help", false)
-	f("npm *", "npm run evil --help", false)
+	f("npm *", "npm run build --help", true)
 	f("sort *", "sort -o f --help", false)
 	f("grep *", `grep "a\.b\|c" f`, true)
 	f("grep *", `grep "a\"b" f`, true)
@@ -147,7 +147,7 @@ func TestCommandsOfPipesAreNotCovered(t *testing.T) {
 		t.Fatal(err)
 	}
 	s := KnownPrograms().Parse("cat x | sh")
-	if p.Covers(s.Commands[1], KnownPrograms()) {
+	if p.Covers(s.Commands[1], KnownPrograms(), Whole) {
 		t.Error("what a shell reads from a pipe is covered")
 	}
 }

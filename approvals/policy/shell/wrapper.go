@@ -109,39 +109,17 @@ func replaced(command []word, mark string) []word {
 	return all
 }
 
-// rest returns the words after a wrapper's own options and operands.
+// wrapped returns the words after a wrapper's own options and operands.
 func wrapped(w *programs.Wrapper, words []word) ([]word, bool) {
-	i := 1
-	for i < len(words) && isOption(words[i].Text) && words[i].Text != "-" {
-		if !words[i].certain() {
-			return nil, false
-		}
-		if words[i].Text == "--" {
-			i++
-			break
-		}
-		listed, takesNext := w.Options.Option(words[i].Text)
-		if !listed {
-			return nil, false
-		}
-		if i++; takesNext {
-			i++
-		}
+	texts := make([]string, len(words))
+	for i, one := range words {
+		texts[i] = one.Text
 	}
-	for w.Assigns && i < len(words) && isAssignment(words[i].Text) {
-		i++
-	}
-	if i += w.Operands; i > len(words) {
+	n, ok := w.Own(texts)
+	if !ok || slices.ContainsFunc(words[:n], func(one word) bool { return isOption(one.Text) && !one.certain() }) {
 		return nil, false
 	}
-	return words[i:], true
-}
-
-func isAssignment(text string) bool {
-	name, _, found := strings.Cut(text, "=")
-	return found && name != "" && !strings.ContainsFunc(name, func(r rune) bool {
-		return r != '_' && (r < '0' || r > '9') && (r|0x20 < 'a' || r|0x20 > 'z')
-	})
+	return words[n:], true
 }
 
 // scriptOptions are the values of -c and --command, in any place.

@@ -24,6 +24,7 @@ type Table struct {
 	onlyShow     map[string]bool
 	lists        [][]string
 	tasks        tasks
+	coverage     coverage
 
 	Variables Variables
 }
@@ -122,6 +123,38 @@ func isRecursive(word string) bool {
 func lastSegment(word string) string { return word[strings.LastIndexByte(word, '/')+1:] }
 
 func isOption(word string) bool { return strings.HasPrefix(word, "-") }
+
+// Own returns how many words of a command are the program's own: it, its options and operands. The others are the command
+// that it runs.
+func (w *Wrapper) Own(words []string) (n int, ok bool) {
+	i := 1
+	for i < len(words) && isOption(words[i]) && words[i] != "-" {
+		if words[i] == "--" {
+			i++
+			break
+		}
+		listed, takesNext := w.Options.Option(words[i])
+		if !listed {
+			return 0, false
+		}
+		if i++; takesNext {
+			i++
+		}
+	}
+	for w.Assigns && i < len(words) && IsAssignment(words[i]) {
+		i++
+	}
+	i += w.Operands
+	return i, i <= len(words)
+}
+
+// IsAssignment reports whether a word sets a variable.
+func IsAssignment(text string) bool {
+	name, _, found := strings.Cut(text, "=")
+	return found && name != "" && !strings.ContainsFunc(name, func(r rune) bool {
+		return r != '_' && (r < '0' || r > '9') && (r|0x20 < 'a' || r|0x20 > 'z')
+	})
+}
 
 // Wrapper is how a program is called that runs another one: see programs.yaml.
 type Wrapper struct {

@@ -51,9 +51,9 @@ var Known = sync.OnceValue(func() *Table {
 	for name := range t.wrappers {
 		t.runners[name] = true
 	}
-	for _, r := range []*strictyaml.Reader{builds, r} {
-		if len(r.Errors) > 0 {
-			panic("internal error: the table of programs is not well formed: " + r.Errors.Error())
+	for _, errors := range []strictyaml.Errors{builds.Errors, r.Errors, readCoverage(t)} {
+		if len(errors) > 0 {
+			panic("internal error: the table of programs is not well formed: " + errors.Error())
 		}
 	}
 	return t

@@ -1,0 +1,366 @@
+package programs
+
+import (
+	_ "embed"
+	"slices"
+	"strings"
+
+	"go.yaml.in/yaml/v3"
+
+	"github.com/heldcall/heldcall/approvals/policy/match"
+	"github.com/heldcall/heldcall/internal/strictyaml"
+)
+
+//go:embed coverage.yaml
+var coverageFile []byte
+
+// coverage is what a last * of an allow pattern covers beside operands and listed options: see coverage.yaml.
+type coverage struct {
+	open    map[string]*openProgram
+	scripts map[string]map[string]bool // options in front of a script, by interpreter
+	named   map[string]bool
+	quiet   map[string]bool
+}
+
+// openProgram is a program or subcommand with the words that a * does not cover.
+type openProgram struct {
+	never    []string
+	away     []string
+	values   string
+	words    []string
+	apart    map[string]bool
+	plain    bool
+	ends     bool
+	closed   bool
+	whole    bool
+	commands map[string]*openProgram
+}
+
+func readCoverage(t *Table) strictyaml.Errors {
+	r := &strictyaml.Reader{File: "coverage.yaml"}
+	c := &t.coverage
+	c.open, c.scripts = map[string]*openProgram{}, map[string]map[string]bool{}
+	r.Mapping(r.Root(coverageFile), "", []strictyaml.Key{
+		{Name: "open", Read: func(n *yaml.Node, path string) { readOpen(r, n, path, c.open) }},
+		{Name: "scripts", Read: func(n *yaml.Node, path string) {
+			r.Members(n, path, func(name, value *yaml.Node, path string) {
+				var options map[string]bool
+				setNames(r, &options)(value, path)
+				for program := range strings.SplitSeq(name.Value, ", ") {
+				c.scripts[program] = options
+			}
+			})
+		}},
+		{Name: "named", Read: setNames(r, &c.named)},
+		{Name: "quiet", Read: setNames(r, &c.quiet)},
+	})
+	return r.Errors
+}
+
+func readOpen(r *strictyaml.Reader, n *yaml.Node, path string, to map[string]*openProgram) {
+	r.Members(n, path, func(name, value *yaml.Node, path string) {
+		p := &openProgram{commands: map[string]*openProgram{}}
+		words := func(to *[]string) func(*yaml.Node, string) {
+			return func(n *yaml.Node, _ string) { *to = strings.Fields(n.Value) }
+		}
+		r.Mapping(value, path, []strictyaml.Key{
+			{Name: "never", Read: words(&p.never)},
+			{Name: "away", Read: words(&p.away)},
+			{Name: "values", Read: setLetters(r, &p.values)},
+			{Name: "words", Read: words(&p.words)},
+			{Name: "apart", Read: setNames(r, &p.apart)},
+			{Name: "plain", Read: r.SetBool(&p.plain)},
+			{Name: "ends", Read: r.SetBool(&p.ends)},
+			{Name: "closed", Read: r.SetBool(&p.closed)},
+			{Name: "whole", Read: r.SetBool(&p.whole)},
+			{Name: "commands", Read: func(n *yaml.Node, path string) { readOpen(r, n, path, p.commands) }},
+		})
+		for program := range strings.SplitSeq(name.Value, ", ") {
+			to[program] = p
+		}
+	})
+}
+
+// Star is what a last * of an allow pattern may cover of a command.
+type Star struct {
+	Words []bool // for each word of the command, whether it is covered
+	File  string // the program or script that the pattern names by a path, or ""
+}
+
+// Star returns what a last * covers of a command whose first n words are written in the pattern. It reports false if it
+// covers nothing, as the program that the pattern names runs others.
+func (t *Table) Star(argv []string, wild []bool, n int) (star Star, ok bool) {
+	from := t.startedBy(argv[:n])
+	star.Words = make([]bool, from, len(argv))
+	argv, wild, n = argv[from:], after(wild, from), n-from
+	if strings.Contains(argv[0], "/") {
+		star.File = argv[0]
+	}
+	name, base := Names(argv[0])
+	named := slices.Concat([]string{name}, argv[1:])
+	may := t.StarMay(named, wild)
+	ok = t.Listed(name) || !t.RunsOthers(name)
+	covers, opened := func(int) judgement { return unlisted }, false
+	script := t.coverage.script(named[:n])
+	switch p := t.coverage.open[name]; {
+	case script > 0:
+		star.File, ok = argv[script], true
+		covers = func(int) judgement { return covered }
+	case p != nil:
+		ok, opened = true, true
+		walk := openWalk{chain: []*openProgram{p}, level: p, wild: wild, written: n}
+		covers = func(i int) judgement { return walk.word(named, i) }
+	case !t.isKnown(name, base):
+		covers = func(int) judgement { return covered }
+	}
+	reliable := true // behind a subcommand that the table does not list it knows nothing
+	for i := 1; i < len(argv); i++ {
+		coverage := covers(i)
+		listed := may[i] && reliable && coverage != refused
+		reliable = reliable && (may[i] || i < n || !opened)
+		may[i] = listed || (coverage == covered && isCertain(argv[i], wild != nil && wild[i]))
+	}
+	star.Words = append(star.Words, may...)
+	return star, ok
+}
+
+// isCertain reports whether a shell expands a word to no more than names of files that are no options.
+func isCertain(word string, wild bool) bool {
+	return !strings.Contains(word, "\x00") && !(wild && (word == "" || strings.IndexByte("*?[-", word[0]) >= 0))
+}
+
+// isKnown reports whether a program is in one of the tables.
+func (t *Table) isKnown(name, base string) bool {
+	for _, text := range []string{name, base} {
+		if stated, known := t.stated[text]; t.options[text] != nil || known || stated.runner != nil || len(t.tasks.started.launchers[text]) > 0 {
+			return true
+		}
+	}
+	return t.RunsOthers(name) || t.IsShell(name)
+}
+
+// startedBy returns the index of the program that the words of a pattern name: the first, or one that launchers and
+// programs such as sudo and env start.
+func (t *Table) startedBy(words []string) int {
+	from := 0
+	for from < len(words) {
+		argv := words[from:]
+		next := t.behindLauncher(argv)
+		if w := t.Wrapper(argv[0]); next == 0 && w != nil && !w.Appends && !w.Joins && !w.Scripts {
+			if own, ok := w.Own(argv); ok && own < len(argv) && !isOption(argv[own]) {
+				next = own
+			}
+		}
+		if next == 0 {
+			break
+		}
+		from += next
+	}
+	return from
+}
+
+// behindLauncher returns the index of the program that a launcher of the project starts, or 0.
+func (t *Table) behindLauncher(argv []string) int {
+	length := 0
+	for _, l := range t.tasks.started.launchers[argv[0]] {
+		if n := len(l.words); n > length && n < len(argv) && slices.Equal(argv[:n], l.words) {
+			length = n
+		}
+	}
+	p := t.coverage.open[argv[0]]
+	if length == 0 || (length == 1 && p != nil && (p.commands[argv[1]] != nil || p.apart[argv[1]] || t.stated[argv[0]+" "+argv[1]].entries != nil)) {
+		return 0 // a subcommand
+	}
+	for length < len(argv) && t.coverage.quiet[argv[length]] {
+		length++
+	}
+	if length == len(argv) || isOption(argv[length]) {
+		return 0
+	}
+	return length
+}
+
+// script returns the index of the script that the words of a pattern name, for an interpreter, or 0.
+func (c *coverage) script(words []string) int {
+	for key, options := range c.scripts {
+		names := strings.Fields(key)
+		n := len(names)
+		if len(words) <= n || !slices.Equal(words[:n], names) {
+			continue
+		}
+		for n < len(words) && options[words[n]] {
+			n++
+		}
+		if n < len(words) && c.isFile(words[n]) {
+			return n
+		}
+	}
+	return 0
+}
+
+// isFile reports whether a word is the name of a script.
+func (c *coverage) isFile(word string) bool {
+	return !isOption(word) && (c.named[word] || strings.ContainsAny(strings.Trim(word, "./"), "./"))
+}
+
+// judgement is whether a * covers a word of an open program.
+type judgement int
+
+const (
+	unlisted judgement = iota // it is not for coverage.yaml to decide
+	covered
+	refused // it is listed as of another kind
+)
+
+// openWalk reads the words of a command whose program is open.
+type openWalk struct {
+	chain   []*openProgram // the program and its subcommands: what is listed of one of them is not covered
+	level   *openProgram   // the last that was certainly read
+	wild    []bool
+	written int  // so many words are in the pattern
+	named   bool // there is no further subcommand
+	apart   bool // a subcommand must be written out
+	free    bool // the words are for a program that is started
+	value   bool // the word may be the value of the option before it
+}
+
+// word judges word i. Each word must be read, in order.
+func (w *openWalk) word(argv []string, i int) judgement {
+	word, isValue := argv[i], w.value
+	w.value = isOption(word) && !w.free && !strings.Contains(word, "=")
+	switch {
+	case !w.free && word == "--" && w.level.ends:
+		w.free = true
+	case !w.free && isOption(word) && w.lists(argv, i):
+		return refused
+	case !w.free && !isOption(word):
+		if !w.named && !w.subcommand(word, isValue, i < w.written) {
+			return unlisted
+		}
+		if w.apart || w.barred(word, w.wild != nil && w.wild[i]) {
+			return refused
+		}
+	}
+	switch {
+	case w.apart || !w.isPlain(word):
+		return refused
+	case w.level.closed:
+		return unlisted
+	}
+	return covered
+}
+
+// subcommand reads a word that may be a subcommand. It reports false if it may as well be the value of an option.
+func (w *openWalk) subcommand(word string, isValue, written bool) bool {
+	next := w.level.commands[word]
+	switch {
+	case w.level.apart[word] && !written:
+		w.apart = true
+		return true
+	case next == nil && (w.level.apart[word] || w.level.closed):
+		next = &openProgram{closed: w.level.closed}
+	case next == nil:
+		w.named = !isValue
+		return true
+	}
+	w.chain = append(w.chain, next)
+	if isValue && !written {
+		return false
+	}
+	w.level = next
+	w.named = len(next.commands) == 0 && len(next.apart) == 0
+	return true
+}
+
+// isPlain reports whether a word has no syntax of a shell, or goes to none.
+func (w *openWalk) isPlain(word string) bool {
+	return !slices.ContainsFunc(w.chain, func(p *openProgram) bool { return p.plain }) || !strings.ContainsAny(word, "`$;&|<>(){}\n\\!*?\"'")
+}
+
+// barred reports whether a word is listed by its beginning, or a part.
+func (w *openWalk) barred(word string, wild bool) bool {
+	return slices.ContainsFunc(w.chain, func(p *openProgram) bool {
+		return slices.ContainsFunc(p.words, func(text string) bool {
+			part, anywhere := strings.CutPrefix(text, "*")
+			return wild || strings.HasPrefix(word, text) || (anywhere && strings.Contains(word, part))
+		})
+	})
+}
+
+// lists reports whether an option is listed, or one of those whose value must be below the current folder and is not.
+func (w *openWalk) lists(argv []string, i int) bool {
+	for _, p := range w.chain {
+		for _, option := range p.never {
+			if _, given := w.valueOf(argv, i, option); given {
+				return true
+			}
+		}
+		for _, option := range p.away {
+			if value, given := w.valueOf(argv, i, option); given && leadsAway(value) {
+				return true
+			}
+		}
+		if slices.ContainsFunc(p.words, func(text string) bool {
+			part, anywhere := strings.CutPrefix(text, "*")
+			return (anywhere && strings.Contains(argv[i], part)) || (isOption(text) && strings.HasPrefix(argv[i], text))
+		}) {
+			return true
+		}
+	}
+	return false
+}
+
+func (w *openWalk) letters() string {
+	for i := len(w.chain) - 1; i >= 0; i-- {
+		if w.chain[i].values != "" {
+			return w.chain[i].values
+		}
+	}
+	return ""
+}
+
+// valueOf reports whether word i of a command may be an option, and with which value.
+func (w *openWalk) valueOf(argv []string, i int, option string) (value string, given bool) {
+	next := ""
+	if i+1 < len(argv) {
+		next = argv[i+1]
+	}
+	name, inline, hasInline := strings.Cut(argv[i], "=")
+	if hasInline {
+		next = inline
+	}
+	switch {
+	case len(option) == 2:
+		return valueOfLetter(argv[i], option[1], w.letters(), next)
+	case strings.HasPrefix(option, "--"):
+		return next, name == option || (!w.chain[0].whole && len(name) > 2 && strings.HasPrefix(option, name))
+	}
+	return next, "-"+strings.TrimLeft(name, "-") == option
+}
+
+// valueOfLetter is valueOf for an option of one letter, which may be behind others. values are the letters of options with
+// a value.
+func valueOfLetter(word string, letter byte, values, next string) (value string, given bool) {
+	if strings.HasPrefix(word, "--") {
+		return "", false
+	}
+	for i := 1; i < len(word) && word[i] != '='; i++ {
+		switch {
+		case word[i] == letter && i+1 < len(word):
+			return strings.TrimPrefix(word[i+1:], "="), true
+		case word[i] == letter:
+			return next, true
+		case strings.IndexByte(values, word[i]) >= 0:
+			return "", false
+		}
+	}
+	return "", false
+}
+
+// leadsAway reports whether the value of an option may be something that is not below the current folder.
+func leadsAway(value string) bool {
+	parts := strings.FieldsFunc(value, func(r rune) bool { return strings.ContainsRune("=@,;", r) })
+	return len(parts) == 0 || strings.Contains(value, "://") || slices.ContainsFunc(parts, func(part string) bool {
+		return match.LeadsUp(part) || match.HasDrive(part) || strings.IndexByte("/~-$\\", part[0]) >= 0
+	})
+}
