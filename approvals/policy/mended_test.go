@@ -69,3 +69,27 @@ rules:
 		t.Errorf("explained as %+v", e.Rules)
 	}
 }
+
+// TestServersInRules: the name of an MCP server is every tool of it, and no tool of another one.
+func TestServersInRules(t *testing.T) {
+	const rules = "tools:\n  mcp__shell__run: {resource: command, as: shell}\nrules:\n  - deny: [mcp__gh, 'mcp__web(*evil*)']\n  - ask: [mcp__mail]\n  - allow: [mcp__docs, 'mcp__*']\n"
+	for tool, want := range map[string]Action{
+		"mcp__gh__delete_repo": Deny, "mcp__gh": Deny, "MCP__GH__deleteRepo": Deny, "mcp__gh__evil__x": Deny, "mcp__gh2__x": Allow, "mcp__g__x": Allow,
+		"mcp__mail__send": Ask, "mcp__mailer__send": Allow, "mcp__web__get": Allow,
+	} {
+		if v := mustParse(t, rules).Judge(Call{Tool: tool, Arguments: "{}"}); v.Action != want {
+			t.Errorf("%s: %s by %s, want %s", tool, v.Action, v.Rule, want)
+		}
+	}
+	if v := mustParse(t, rules).Judge(Call{Tool: "mcp__web__get", Arguments: `{"url":"https://evil.example"}`}); v.Action != Deny {
+		t.Errorf("a server with an argument: %s by %s", v.Action, v.Rule)
+	}
+	for tool, want := range map[string]Action{
+		"mcp__docs__search": Allow, "mcp__docs": Allow, "mcp__docs__evil__search": Ask, "mcp__docs2__search": Ask, "mcp__docs_evil__search": Ask, "MCP__docs__search": Ask,
+		"mcp__docs__evil__": Ask, "mcp__docs__": Ask, "mcp__docs___x": Ask,
+	} {
+		if v := mustParse(t, "rules:\n  - allow: [mcp__docs]\n").Judge(Call{Tool: tool, Arguments: "{}"}); v.Action != want {
+			t.Errorf("allowed server, %s: %s by %s, want %s", tool, v.Action, v.Rule, want)
+		}
+	}
+}

@@ -237,13 +237,13 @@ func (r *reader) patterns(n *yaml.Node, path string, of *Rule, in *Set, allows b
 			r.Fail(item, path, "%s %s", text, err)
 			return
 		}
-		for _, text := range texts {
-			p, err := NewPattern(text)
+		for _, each := range texts {
+			p, err := NewPattern(each)
 			if err != nil {
 				r.Fail(item, path, "%s", err)
 				return
 			}
-			p.Rule, p.Line, p.Where = of, item.Line, r.Place(item.Line)
+			p.Rule, p.Line, p.Where, p.oneServer = of, item.Line, r.Place(item.Line), allows && each != text && strings.HasPrefix(text, "mcp__")
 			if err := p.Fits(in.KindsFor(p), allows); err != nil {
 				r.Fail(item, path, "%s %s", text, err)
 				return
@@ -253,17 +253,25 @@ func (r *reader) patterns(n *yaml.Node, path string, of *Rule, in *Set, allows b
 	})
 }
 
-// patternsOf returns the patterns that a text stands for: path(@hook) for one of each of the files of a
-// class that run later, any other text for itself.
+// patternsOf returns the patterns that a text is short for: path(@hook) for one of each of the files of a class
+// that run later, an MCP server, such as mcp__github, for itself and all of its tools, any other text for itself.
 func patternsOf(text string) ([]string, error) {
-	name, isClass := strings.CutPrefix(text, "path(@")
-	name, closed := strings.CutSuffix(name, ")")
-	if !isClass || !closed || strings.ContainsAny(name, "/*") {
+	name, argument, hasArgument := strings.Cut(text, "(")
+	if server, ok := strings.CutPrefix(name, "mcp__"); ok && server != "" && !strings.Contains(server, "__") && !strings.HasSuffix(server, "_") && !strings.Contains(server, "*") {
+		all := name + "__*"
+		if hasArgument {
+			all += "(" + argument
+		}
+		return []string{text, all}, nil
+	}
+	of, closed := strings.CutSuffix(argument, ")")
+	of, isClass := strings.CutPrefix(of, "@")
+	if name != "path" || !closed || !isClass || strings.ContainsAny(of, "/*") {
 		return []string{text}, nil
 	}
 	var names []string
 	for _, class := range call.RunLater() {
-		if class.Name == name {
+		if class.Name == of {
 			return class.Patterns(), nil
 		}
 		names = append(names, "path(@"+class.Name+")")

@@ -25,11 +25,12 @@ type Pattern struct {
 	Rule  *Rule
 	Tool  match.Glob
 
-	mended   *regexp.Regexp // of the names that agents mend to one of Tool: see [toolname.Pattern]; nil for a tool without a star, and for * alone
-	class    *call.Kind     // path(argument) or shell(argument): for every tool of a kind; nil: for the named tools
-	written  bool           // it is also about the files that shell commands write
-	Any      bool           // no argument part: every call of the tool
-	argument argumentForms
+	oneServer bool           // of an MCP server that a rule allows: not for a server whose name goes on after a __
+	mended    *regexp.Regexp // of the names that agents mend to one of Tool: see [toolname.Pattern]; nil for a tool without a star, and for * alone
+	class     *call.Kind     // path(argument) or shell(argument): for every tool of a kind; nil: for the named tools
+	written   bool           // it is also about the files that shell commands write
+	Any       bool           // no argument part: every call of the tool
+	argument  argumentForms
 }
 
 // argumentForms are the argument of a pattern, compiled for each kind of resource.
@@ -93,7 +94,15 @@ var classes = map[string]call.Kind{"path": call.Path, "shell": call.Shell}
 
 // IsFor reports whether a pattern is for a tool with a resource of a kind.
 func (p *Pattern) IsFor(tool string, k call.Kind) bool {
+	if p.oneServer && !isOneName(strings.TrimPrefix(tool, p.Tool.Prefix())) {
+		return false // it may be of another server
+	}
 	return (p.Tool.Match(tool) || (p.class != nil && k == *p.class) || (p.written && k == call.Shell)) && p.Rule.concerns(k)
+}
+
+// isOneName reports whether a text is the name of a tool without that of a server.
+func isOneName(text string) bool {
+	return text != "" && text[0] != '_' && !strings.Contains(text, "__")
 }
 
 // Fits returns an error if a pattern fits none of the kinds of the tools that it is for.
