@@ -4,11 +4,13 @@ import (
 	"cmp"
 	"fmt"
 	"slices"
+	"strconv"
 	"strings"
 
 	"github.com/heldcall/heldcall/approvals/policy/call"
 	"github.com/heldcall/heldcall/approvals/policy/match"
 	"github.com/heldcall/heldcall/approvals/policy/rule"
+	"github.com/heldcall/heldcall/approvals/policy/shell"
 )
 
 // Explanation is how a policy comes to its verdict on a call, or on the result of one.
@@ -17,6 +19,7 @@ type Explanation struct {
 	Known    string   // a sentence about the tool
 	Commands []string // of a shell command: those found, as in [Verdict]
 	Doubt    string   // why no allow pattern with an argument covers the call, or ""
+	Nearest  string   // where no pattern covers a command: the allow pattern that goes furthest in it, and the word at which it ends; or ""
 	Rules    []RuleExplanation
 	Confirm  string        // what a reviewer types to approve the call, "": nothing
 	Reads    string        // the result of a call as the model or a reviewer reads it, "" for a call
@@ -51,7 +54,7 @@ func (p *Policy) Explain(c Call) Explanation {
 		verdict.Risk = evaluation.risk(verdict.Effects)
 	}
 	e := Explanation{Verdict: verdict, Known: x.known(), Commands: x.c.ShownCommands(), Doubt: x.doubt()}
-	e.Confirm = e.Verdict.Confirmation(c.Tool)
+	e.Confirm, e.Nearest = e.Verdict.Confirmation(c.Tool), x.nearest()
 	type listed struct {
 		*rule.Pattern
 		in Action
@@ -169,7 +172,55 @@ func (x *explainer) explainCommands(p *rule.Pattern) (applies bool, says string)
 		}
 	}
 	if len(covered) == 0 {
-		return false, "covers none of the commands"
+		says = "covers none of the commands"
+		if end, command := x.furthest(p); end > 0 {
+			says += ": it " + endOf(command, end)
+		}
+		return false, says
 	}
 	return true, "covers " + strings.Join(covered, " and ")
+}
+
+// furthest returns the index of the word at which an allow pattern ends in the command that it goes furthest in, of those
+// that it does not cover.
+func (x *explainer) furthest(p *rule.Pattern) (end int, command *shell.Command) {
+	for _, script := range x.c.Scripts() {
+		for _, c := range script.All {
+			if at := p.Ends(x.c, c); at > end && !x.coversAny(c) {
+				end, command = at, c
+			}
+		}
+	}
+	return end, command
+}
+
+// coversAny reports whether an allow pattern covers a command.
+func (x *explainer) coversAny(c *shell.Command) bool {
+	lists := x.e.allowing(x.e.policy.rules.Allow)
+	return x.e.allowedCommand(lists, c, new([]*rule.Pattern))
+}
+
+// nearest returns the allow pattern that goes furthest in a command that none covers, and where it ends, or "".
+func (x *explainer) nearest() string {
+	if x.c.Kind != call.Shell {
+		return ""
+	}
+	most, nearest := 0, ""
+	for _, p := range x.e.policy.rules.Allow.All {
+		if !p.IsFor(x.c.Call.Tool, x.c.Kind) || p.Any || p.Rule.MatchesArguments {
+			continue
+		}
+		if end, command := x.furthest(p); end > most {
+			most, nearest = end, p.Text+" "+endOf(command, end)
+		}
+	}
+	return nearest
+}
+
+// endOf tells at which word of a command a pattern ends.
+func endOf(c *shell.Command, end int) string {
+	if end >= len(c.Words) {
+		return "is for more words than " + match.Quote(match.Shorten(c.Display(), 60))
+	}
+	return "ends at " + strconv.Quote(match.Shorten(c.Word(end), 60))
 }

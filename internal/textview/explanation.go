@@ -47,6 +47,7 @@ func explanation(e policy.Explanation, all bool) string {
 		line("Runs", command)
 	}
 	line("Doubt", e.Doubt)
+	line("Nearest", e.Nearest)
 	for _, flag := range e.Verdict.Flags {
 		if flag != e.Doubt {
 			line("Warning", flag)
@@ -87,6 +88,7 @@ type explanationJSON struct {
 	Tool      string             `json:"tool"`
 	Commands  []string           `json:"commands"`
 	Doubt     string             `json:"doubt"`
+	Nearest   string             `json:"nearest,omitempty"`
 	Flags     []string           `json:"flags"`
 	Suggested []string           `json:"suggested_patterns"`
 	Limits    []limitJSON        `json:"limits"`
@@ -131,7 +133,7 @@ func ExplanationJSON(e policy.Explanation) any {
 func toJSON(e policy.Explanation) explanationJSON {
 	shown := explanationJSON{
 		Action: e.Verdict.Action, Rule: e.Verdict.Rule, Reason: e.Verdict.Reason, Risk: e.Verdict.Risk, Effects: notNil(e.Verdict.Effects),
-		Resource: e.Verdict.Resource, Tool: e.Known, Commands: notNil(e.Commands), Doubt: e.Doubt, Flags: notNil(e.Verdict.Flags),
+		Resource: e.Verdict.Resource, Tool: e.Known, Commands: notNil(e.Commands), Doubt: e.Doubt, Nearest: e.Nearest, Flags: notNil(e.Verdict.Flags),
 		Suggested: notNil(e.Verdict.Suggested), Limits: []limitJSON{}, Rules: []ruleJSON{}, Reads: e.Reads, Taint: e.Taint, Confirm: e.Confirm,
 	}
 	for _, l := range e.Verdict.Limits {

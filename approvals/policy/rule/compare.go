@@ -198,6 +198,15 @@ func (p *Pattern) meaning() shell.Meaning {
 	return shell.Whole
 }
 
+// Ends returns the index of the first word of a command that an allow pattern does not cover, the number of words if it is
+// for longer commands, or -1 if it covers the words.
+func (p *Pattern) Ends(c *call.Reading, command *shell.Command) int {
+	if p.argument.shell == nil {
+		return 0
+	}
+	return p.argument.shell.Ends(command, c.Known.Programs, p.meaning())
+}
+
 // Covers reports whether an allow pattern covers a resource other than a script.
 func (p *Pattern) Covers(c *call.Reading, r *call.Candidate) bool {
 	switch {

@@ -200,8 +200,13 @@ func (p *AllowPattern) Ends(c *Command, t *Programs, as Meaning) int {
 	}
 	end := p.firstUncovered(c, star)
 	switch {
+	case end >= 0 && end < len(p.words):
+		return end
 	case !open && !p.coversProgram(c, t):
-		return 0
+		if len(c.Words) <= len(p.words) {
+			return 0
+		}
+		return len(p.words)
 	case end >= 0:
 		return end
 	case p.every && as != Whole && len(c.Words) != len(p.words)+1: // of one word

@@ -112,17 +112,23 @@ func (c *Command) Display() string {
 	if c.source.literal != "" {
 		return c.source.literal
 	}
-	words := slices.Clone(c.Words)
-	for i, w := range words {
-		if c.follows(i) {
-			w = c.seen[i]
-		}
-		words[i] = strings.ReplaceAll(w, unknown, "…")
+	words := make([]string, len(c.Words))
+	for i := range words {
+		words[i] = c.Word(i)
 	}
 	if c.Redirect {
 		return words[0] + " " + QuoteWords(words[1:])
 	}
 	return QuoteWords(words)
+}
+
+// Word returns word i of the command for people, without quotes and with … for text that only a shell knows.
+func (c *Command) Word(i int) string {
+	word := c.Words[i]
+	if c.follows(i) {
+		word = c.seen[i]
+	}
+	return strings.ReplaceAll(word, unknown, "…")
 }
 
 // QuoteWords spells a command so that it parses to the same words.

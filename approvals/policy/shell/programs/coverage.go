@@ -47,8 +47,8 @@ func readCoverage(t *Table) strictyaml.Errors {
 				var options map[string]bool
 				setNames(r, &options)(value, path)
 				for program := range strings.SplitSeq(name.Value, ", ") {
-				c.scripts[program] = options
-			}
+					c.scripts[program] = options
+				}
 			})
 		}},
 		{Name: "named", Read: setNames(r, &c.named)},
