@@ -22,7 +22,7 @@ import (
 )
 
 type policyCommand struct {
-	Check   policyCheckCommand   `cmd:"" help:"Check a policy file."`
+	Check   policyCheckCommand   `cmd:"" help:"Check a policy file, and show what its allow rules cover."`
 	Explain policyExplainCommand `cmd:"" help:"Show how a policy judges one call or its result, and why."`
 	Test    policyTestCommand    `cmd:"" help:"Judge files of cases; fail if a verdict is not the expected one."`
 	Replay  policyReplayCommand  `cmd:"" help:"Judge recorded calls by a new policy and show what would have changed."`
@@ -43,17 +43,35 @@ type policyCheckCommand struct {
 	File string `arg:"" default:"policy.yaml" help:"The policy file (policy.yaml)."`
 }
 
-// Run checks a policy file. Warnings go to standard error.
+// Run checks a policy file, and prints what its allow patterns cover. Warnings go to standard error.
 func (c *policyCheckCommand) Run(s *streams) error {
 	rules, err := loadPolicy(c.File)
 	if err != nil {
 		return err
 	}
+	checks := rules.CheckPatterns()
+	if err := textview.Patterns(s.out, checks); err != nil {
+		return err
+	}
 	for _, warning := range rules.Warnings() {
 		fmt.Fprintf(s.err, "warning: %s\n", sanitize.Line(warning))
 	}
+	if err := coveringNothing(checks); err != nil {
+		return err
+	}
 	_, err = fmt.Fprintf(s.out, "%s: ok\n", sanitize.Line(c.File))
 	return err
+}
+
+// coveringNothing returns an error that names the patterns that cover nothing, or nil.
+func coveringNothing(checks []policy.PatternCheck) error {
+	var problems []error
+	for _, check := range checks {
+		if check.Nothing != "" {
+			problems = append(problems, fmt.Errorf("%s: %s %s", check.Where, check.Pattern, check.Nothing))
+		}
+	}
+	return errors.Join(problems...)
 }
 
 // agentPolicy has the flags for a policy file and for the folder of the agent whose calls it judges.

@@ -184,15 +184,16 @@ func (p *Pattern) CoversCommand(c *call.Reading, command *shell.Command) bool {
 // coversWords reports whether an allow pattern covers the words of a command, and its rule what the
 // command does. If it is a * alone, what the command does is enough.
 func (p *Pattern) coversWords(c *call.Reading, command *shell.Command) bool {
-	if len(p.Rule.Does) == 0 {
-		return p.argument.shell.Covers(command, c.Known.Programs, p.meaning())
+	if len(p.Rule.Does) > 0 && !slices.Contains(p.Rule.Does, c.Execution(command).Use.Class) {
+		return false
 	}
-	return slices.Contains(p.Rule.Does, c.Execution(command).Use.Class) && (p.argument.star || p.argument.shell.Covers(command, c.Known.Programs, 0))
+	return (len(p.Rule.Does) > 0 && p.argument.star) || p.argument.shell.Covers(command, c.Known.Programs, p.meaning())
 }
 
-// meaning is what a last * of the pattern covers. Grants keep the meaning that they had when they were made.
+// meaning is what a last * of the pattern covers. Grants keep the meaning that they had when they were made, and a rule with
+// does allows what the table knows.
 func (p *Pattern) meaning() shell.Meaning {
-	if p.Rule.Grant != nil {
+	if p.Rule.Grant != nil || len(p.Rule.Does) > 0 {
 		return 0
 	}
 	return shell.Whole

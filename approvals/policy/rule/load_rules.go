@@ -243,7 +243,8 @@ func (r *reader) patterns(n *yaml.Node, path string, of *Rule, in *Set, allows b
 				r.Fail(item, path, "%s", err)
 				return
 			}
-			p.Rule, p.Line, p.Where, p.oneServer = of, item.Line, r.Place(item.Line), allows && each != text && strings.HasPrefix(text, "mcp__")
+			p.Rule, p.Line, p.Column, p.Where = of, item.Line, item.Column, r.Place(item.Line)
+			p.oneServer = allows && each != text && strings.HasPrefix(text, "mcp__")
 			if err := p.Fits(in.KindsFor(p), allows); err != nil {
 				r.Fail(item, path, "%s %s", text, err)
 				return

@@ -18,12 +18,12 @@ import (
 // Pattern is one tool(argument) of a rule's list. Its argument is compiled for each kind of
 // resource, as a glob of tools may be for several.
 type Pattern struct {
-	Text  string
-	Where string // file and line
-	Line  int
-	Rank  int // in its list: the lowest decides
-	Rule  *Rule
-	Tool  match.Glob
+	Text         string
+	Where        string // file and line
+	Line, Column int
+	Rank         int // in its list: the lowest decides
+	Rule         *Rule
+	Tool         match.Glob
 
 	oneServer bool           // of an MCP server that a rule allows: not for a server whose name goes on after a __
 	mended    *regexp.Regexp // of the names that agents mend to one of Tool: see [toolname.Pattern]; nil for a tool without a star, and for * alone

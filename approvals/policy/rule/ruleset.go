@@ -129,7 +129,19 @@ func (p *Set) Warnings() []string {
 		found = append(found, fmt.Sprintf("%s: %s allows any arguments of %s, also files that may hold secrets: write %s(...) to allow some.",
 			one.Where, one.Text, someOf(names), names[0]))
 	}
-	return slices.Concat(found, p.wideSecrets(), p.untainted(), p.withoutWorkspace(), p.questionWarnings())
+	return slices.Concat(found, p.everything(patterns), p.wideSecrets(), p.untainted(), p.withoutWorkspace(), p.questionWarnings())
+}
+
+// everything warns of patterns that cover whatever a program or a tool does.
+func (p *Set) everything(patterns []*Pattern) (warnings []string) {
+	for _, one := range patterns {
+		switch text := one.everything(p.KindsFor(one)); {
+		case one.Rule.Does != nil || one.Rule.Within || text == "":
+		default:
+			warnings = append(warnings, fmt.Sprintf("%s: %s allows %s: write what is needed in place of **.", one.Where, one.Text, text))
+		}
+	}
+	return warnings
 }
 
 // withoutWorkspace warns of a rule for the workspace where the policy names none.

@@ -72,7 +72,7 @@ func TestStarterDeniesLittle(t *testing.T) {
 // TestStarterKeepsItsFiles is finding 11: file tools do not write heldcall's own
 // files, however they are named, and the rest is asked about as before.
 func TestStarterKeepsItsFiles(t *testing.T) {
-	p := plain(t, "  - allow: [\"Write(**)\", \"Edit(**)\", \"Edit(/home/me/app/**)\", \"shell(cp *)\"]\n")
+	p := plain(t, "  - allow: [\"Write(./**)\", \"Edit(./**)\", \"Edit(/home/me/app/**)\", \"shell(cp *)\"]\n")
 	f := func(want policy.Action, tool, args string) {
 		t.Helper()
 		if v := p.Judge(policy.Call{Tool: tool, Arguments: args}); v.Action != want {

@@ -32,6 +32,14 @@ func New(folders []Folder) *Workspace {
 // HasFolders reports whether there are folders in which a path can be.
 func (w *Workspace) HasFolders() bool { return w != nil && len(w.folders) > 0 }
 
+// First returns the path of the first folder, "" of none.
+func (w *Workspace) First() string {
+	if !w.HasFolders() {
+		return ""
+	}
+	return w.folders[0].Path()
+}
+
 // Agent is an agent as far as it decides which files the paths in its calls are.
 type Agent struct {
 	Folder string // from which relative paths count, absolute; "": not known

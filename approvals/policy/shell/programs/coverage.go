@@ -85,7 +85,19 @@ func readOpen(r *strictyaml.Reader, n *yaml.Node, path string, to map[string]*op
 type Star struct {
 	Words []bool // for each word of the command, whether it is covered
 	File  string // the program or script that the pattern names by a path, or ""
+	Reach Reach
 }
+
+// Reach is how far a last * of an allow pattern reaches, by the program that the pattern names.
+type Reach string
+
+// The reaches of a last *.
+const (
+	ReachListed Reach = "listed" // operands and options that programs.yaml lists
+	ReachOpen   Reach = "open"   // all words but those that coverage.yaml lists
+	ReachScript Reach = "script" // all words, which are for a script
+	ReachAll    Reach = "all"    // all words, of a program in no table
+)
 
 // Star returns what a last * covers of a command whose first n words are written in the pattern. It reports false if it
 // covers nothing, as the program that the pattern names runs others.
@@ -97,25 +109,31 @@ func (t *Table) Star(argv []string, wild []bool, n int) (star Star, ok bool) {
 		star.File = argv[0]
 	}
 	name, base := Names(argv[0])
+	star.Reach = ReachListed
 	named := slices.Concat([]string{name}, argv[1:])
 	may := t.StarMay(named, wild)
 	ok = t.Listed(name) || !t.RunsOthers(name)
 	covers, opened := func(int) judgement { return unlisted }, false
+	var walk openWalk
 	script := t.coverage.script(named[:n])
 	switch p := t.coverage.open[name]; {
 	case script > 0:
-		star.File, ok = argv[script], true
+		star.File, star.Reach, ok = argv[script], ReachScript, true
 		covers = func(int) judgement { return covered }
 	case p != nil:
-		ok, opened = true, true
-		walk := openWalk{chain: []*openProgram{p}, level: p, wild: wild, written: n}
+		star.Reach, ok, opened = ReachOpen, true, true
+		walk = openWalk{chain: []*openProgram{p}, level: p, wild: wild, written: n}
 		covers = func(i int) judgement { return walk.word(named, i) }
 	case !t.isKnown(name, base):
+		star.Reach = ReachAll
 		covers = func(int) judgement { return covered }
 	}
 	reliable := true // behind a subcommand that the table does not list it knows nothing
 	for i := 1; i < len(argv); i++ {
 		coverage := covers(i)
+		if opened && i == n && walk.level.closed {
+			star.Reach = ReachListed
+		}
 		listed := may[i] && reliable && coverage != refused
 		reliable = reliable && (may[i] || i < n || !opened)
 		may[i] = listed || (coverage == covered && isCertain(argv[i], wild != nil && wild[i]))
