@@ -302,7 +302,6 @@ func (a *Answer) Pending() bool { return slices.ContainsFunc(a.calls, (*Unit).pe
 // Calls lists the calls that need a ruling, after End.
 func (a *Answer) Calls() (list []Call) {
 	for _, u := range a.pending() {
-		a.codec.Judge(u)
 		list = append(list, a.codec.Call(u))
 	}
 	return list

@@ -22,10 +22,9 @@ type Codec interface {
 
 	// Calls lists the calls of the body, in the order in which people are asked.
 	Calls() []*Unit
-	// Call describes a call, as far as it was read.
+	// Call describes a call, as far as it was read, with all ambiguities that it would have if
+	// nothing followed.
 	Call(u *Unit) Call
-	// Judge adds all ambiguities of a call of a body that has ended.
-	Judge(u *Unit)
 	// Text is the text of the answer for the user.
 	Text() string
 

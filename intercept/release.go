@@ -32,14 +32,12 @@ func (a *Answer) Ready() (list []Call) {
 	a.ripe = false
 	_, units := a.ready()
 	for _, u := range units {
-		before := slices.Clip(u.Ambiguities)
-		a.codec.Judge(u)
-		doubtful := len(u.Ambiguities) > 0
-		if u.Ambiguities = before; doubtful { // it may still become whole: it is judged again at the end
+		call := a.codec.Call(u)
+		if len(call.Ambiguous) > 0 { // it may still become whole: it is judged again at the end
 			a.Wait()
 			return nil
 		}
-		list = append(list, a.codec.Call(u))
+		list = append(list, call)
 	}
 	return list
 }
@@ -93,7 +91,9 @@ func (a *Answer) ReleaseFirst(n int) (out []byte, err error) {
 // Left lists the calls of the body that have left before its end.
 func (a *Answer) Left() (list []Call) {
 	for _, u := range a.left {
-		list = append(list, a.codec.Call(u))
+		call := a.codec.Call(u)
+		call.Ambiguous = nil // when it left
+		list = append(list, call)
 	}
 	return list
 }

@@ -2,6 +2,7 @@ package intercept_test
 
 import (
 	"fmt"
+	"slices"
 	"strings"
 
 	"github.com/heldcall/heldcall/intercept"
@@ -155,11 +156,12 @@ func (t *toy) Calls() (list []*intercept.Unit) {
 
 func (t *toy) Call(u *intercept.Unit) intercept.Call {
 	c := u.Of.(*toyCall)
-	return intercept.Call{ID: c.id, Name: c.name, Arguments: c.args.String(), Ambiguous: u.Ambiguities}
+	list := slices.Clip(u.Ambiguities)
+	list.CheckArguments(c.args.String())
+	return intercept.Call{ID: c.id, Name: c.name, Arguments: c.args.String(), Ambiguous: list}
 }
 
-func (t *toy) Judge(u *intercept.Unit) { u.CheckArguments(u.Of.(*toyCall).args.String()) }
-func (*toy) Kept() string              { return "" }
+func (*toy) Kept() string { return "" }
 
 func (t *toy) Text() string                                         { return t.said }
 func (t *toy) Heartbeat(intercept.Form, intercept.Heartbeat) []byte { return nil }

@@ -59,19 +59,10 @@ func (a *answer) Calls() (list []*intercept.Unit) {
 	return list
 }
 
-// Judge implements [intercept.Codec].
-func (*answer) Judge(u *intercept.Unit) {
-	call := callOf(u)
-	if calls := call.choice.calls(); call.choice.cut != "" && calls[len(calls)-1] == call {
-		call.AddAmbiguity(call.choice.cut)
-	}
-	call.judge()
-}
-
 // Call implements [intercept.Codec].
 func (*answer) Call(u *intercept.Unit) intercept.Call {
 	c := callOf(u)
-	return intercept.Call{ID: c.id, Name: c.name, Arguments: c.args.String(), FreeText: c.kind == kindCustom, Ambiguous: c.Ambiguities}
+	return intercept.Call{ID: c.id, Name: c.name, Arguments: c.args.String(), FreeText: c.kind == kindCustom, Ambiguous: c.ambiguities()}
 }
 
 // Kept implements [intercept.Codec]: the API gives no answer again.

@@ -34,19 +34,24 @@ func (c *call) ruling() intercept.Ruling {
 	return r
 }
 
-// judge marks arguments that are not one strict JSON object as ambiguous. A call may
-// have none.
-func (c *call) judge() {
+// ambiguities are those of the call if nothing of it follows: arguments that are not one
+// strict JSON object are one. A call may have none.
+func (c *call) ambiguities() intercept.Ambiguities {
+	list := slices.Clip(c.Ambiguities)
+	if calls := c.choice.calls(); c.choice.cut != "" && calls[len(calls)-1] == c {
+		list.AddAmbiguity(c.choice.cut)
+	}
 	if c.args.Halved() {
-		c.AddAmbiguity(intercept.AmbiguousHalf)
+		list.AddAmbiguity(intercept.AmbiguousHalf)
 	}
 	switch args := c.args.String(); {
 	case c.kind == kindCustom || args == "":
 	case c.object:
-		c.AddAmbiguity(intercept.AmbiguousObject)
+		list.AddAmbiguity(intercept.AmbiguousObject)
 	default:
-		c.CheckArguments(args)
+		list.CheckArguments(args)
 	}
+	return list
 }
 
 // keep stores the fields of a fragment that have to return with the call, such as

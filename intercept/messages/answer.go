@@ -57,7 +57,7 @@ func (a *answer) Calls() []*intercept.Unit { return a.body.blocks.calls() }
 // Call implements [intercept.Codec].
 func (a *answer) Call(u *intercept.Unit) intercept.Call {
 	c := blockOf(u).call
-	call := intercept.Call{ID: c.id, Name: c.tool(), Arguments: c.arguments(), Ambiguous: u.Ambiguities}
+	call := intercept.Call{ID: c.id, Name: c.tool(), Arguments: c.arguments(), Ambiguous: a.body.ambiguities(blockOf(u))}
 	if program := c.program(); program != "" {
 		call.Flags = append(call.Flags, intercept.FlagProgram(a.programCode(program)))
 	}
@@ -90,21 +90,6 @@ func (a *answer) programCode(id string) (code string) {
 		return true
 	})
 	return code
-}
-
-// Judge implements [intercept.Codec].
-func (a *answer) Judge(u *intercept.Unit) {
-	b := blockOf(u)
-	b.judge()
-	if !b.ended {
-		b.AddAmbiguity(ambiguousOpenEnd)
-	}
-	if a.body.style.mixed() {
-		b.AddAmbiguity(ambiguousUnnamed)
-	}
-	if cut := a.body.progress.cut(); cut != "" && b == a.body.blocks.last() {
-		b.AddAmbiguity(cut)
-	}
 }
 
 // Kept implements [intercept.Codec]: the API gives no answer again.

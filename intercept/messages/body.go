@@ -1,6 +1,7 @@
 package messages
 
 import (
+	"slices"
 	"strings"
 
 	"github.com/heldcall/heldcall/intercept"
@@ -93,6 +94,24 @@ func (p *progress) cut() string { return intercept.AmbiguousEnd(p.stop) }
 func (b *body) complete(framed bool) bool {
 	ended := b.whole || b.progress.done || b.progress.failed || b.progress.stop != ""
 	return ended || (framed && len(b.blocks.calls()) == 0)
+}
+
+// ambiguities are those of a call if nothing of the body follows.
+func (b *body) ambiguities(call *block) intercept.Ambiguities {
+	list := slices.Clip(call.Ambiguities)
+	if list.CheckArguments(call.call.arguments()); call.call.fragments.Halved() {
+		list.AddAmbiguity(intercept.AmbiguousHalf)
+	}
+	if !call.ended {
+		list.AddAmbiguity(ambiguousOpenEnd)
+	}
+	if b.style.mixed() {
+		list.AddAmbiguity(ambiguousUnnamed)
+	}
+	if cut := b.progress.cut(); cut != "" && call == b.blocks.last() {
+		list.AddAmbiguity(cut)
+	}
+	return list
 }
 
 // rewrites reports whether events have to change to belong to the message that the

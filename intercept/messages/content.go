@@ -55,13 +55,6 @@ func (b *block) addAmbiguity(reason string) {
 	}
 }
 
-// judge adds the ambiguities of the arguments of a call.
-func (b *block) judge() {
-	if b.CheckArguments(b.call.arguments()); b.call.fragments.Halved() {
-		b.AddAmbiguity(intercept.AmbiguousHalf)
-	}
-}
-
 // modelMessage is the text that the model reads about a call.
 func (b *block) modelMessage() string {
 	r, _ := b.Ruling()

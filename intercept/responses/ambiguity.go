@@ -63,17 +63,16 @@ func (it *item) checkShared(other *item) {
 	}
 }
 
-// Judge implements [intercept.Codec].
-func (a *answer) Judge(u *intercept.Unit) {
-	it := itemOf(u)
-	it.judge()
-	cut := a.body.cut()
-	switch isLast := it == a.body.items[len(a.body.items)-1]; {
+// ambiguities are those of a call if nothing of the body follows.
+func (b *body) ambiguities(it *item) intercept.Ambiguities {
+	list, cut := it.ambiguities(), b.cut()
+	switch isLast := it == b.items[len(b.items)-1]; {
 	case it.entry.status == "incomplete":
-		it.AddAmbiguity(cmp.Or(cut, intercept.AmbiguousCut))
+		list.AddAmbiguity(cmp.Or(cut, intercept.AmbiguousCut))
 	case isLast && cut != "":
-		it.AddAmbiguity(cut)
+		list.AddAmbiguity(cut)
 	}
+	return list
 }
 
 // cut is why the response ended otherwise than by the model's will, "" if it did not, or if that is
@@ -91,12 +90,12 @@ func (b *body) cut() string {
 	return ""
 }
 
-// judge notes whether a call has no end, whether its copies contradict each other, and
-// whether its input is one strict JSON object.
-func (it *item) judge() {
-	c := it.call
+// ambiguities are those of the events of a call, and that it has no end, that its copies
+// contradict each other, or that its input is not one strict JSON object.
+func (it *item) ambiguities() intercept.Ambiguities {
+	c, list := it.call, slices.Clip(it.Ambiguities)
 	if !it.done {
-		it.markOdd("The answer does not mark it as complete.")
+		list.AddAmbiguity("The answer does not mark it as complete.")
 	}
 	input, began := it.input(), ""
 	if c.began != nil && c.form.text {
@@ -104,15 +103,16 @@ func (it *item) judge() {
 	}
 	for _, p := range c.pieces {
 		if p.fragments.Halved() {
-			it.markOdd(intercept.AmbiguousHalf)
+			list.AddAmbiguity(intercept.AmbiguousHalf)
 		}
 		if !p.agrees(input, began) {
-			it.markOdd("Its arguments came in parts that make up something else than the whole.")
+			list.AddAmbiguity("Its arguments came in parts that make up something else than the whole.")
 		}
 	}
 	if !c.form.free && input != "" {
-		it.CheckArguments(input)
+		list.CheckArguments(input)
 	}
+	return list
 }
 
 // agrees reports whether a piece is what the whole input has in its place. Began is the

@@ -140,7 +140,7 @@ func (a *answer) Call(u *intercept.Unit) intercept.Call {
 	call := intercept.Call{
 		Offered: a.limits.Offered != nil && offered(a.limits.Offered).named(it.entry, a.body.offers()),
 		ID:      it.callID(), Name: it.name(), Arguments: it.input(), FreeText: f.free,
-		Ambiguous: u.Ambiguities, ReadOnly: f.fixed, Hosted: it.call.hosted, Subagent: it.entry.agent,
+		Ambiguous: a.body.ambiguities(it), ReadOnly: f.fixed, Hosted: it.call.hosted, Subagent: it.entry.agent,
 	}
 	if program := it.entry.program(); program != "" {
 		call.Flags = append(call.Flags, intercept.FlagProgram(a.programCode(program)))
