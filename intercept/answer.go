@@ -16,8 +16,10 @@ type Answer struct {
 	codec  Codec
 	limits Limits
 
-	body      Body    // the current upstream body
-	calls     []*Unit // of the body: as they began, after its end in the order of the codec
+	body      Body // the current upstream body
+	traits    Traits
+	calls     []*Unit  // of the body: as they began, after its end in the order of the codec
+	contents  Contents // of the body, after its end
 	out       PassBuffer
 	kept      HoldBuffer[heldPart]
 	templates templates
@@ -40,13 +42,12 @@ func NewAnswer(r Request, limits Limits) *Answer {
 
 // Begin readies the answer for the next upstream response.
 func (a *Answer) Begin() {
-	traits := a.codec.Traits()
-	a.calls, a.kept, a.templates, a.complete = nil, HoldBuffer[heldPart]{}, templates{}, false
+	a.calls, a.contents, a.kept, a.templates, a.complete = nil, Contents{}, HoldBuffer[heldPart]{}, templates{}, false
 	a.left, a.ripe, a.waits = nil, false, false
 	a.budget.buffered, a.budget.calls, a.budget.errors = 0, 0, 0
 	a.body.Begin(a.limits.MaxBytes)
-	a.body.Texts.Names = traits.Texts
-	a.codec.Begin()
+	a.traits = a.codec.Begin()
+	a.body.Texts.Names = a.traits.Texts
 }
 
 // Write takes bytes of the upstream's body and returns those that may go to the agent at
@@ -76,10 +77,10 @@ func (a *Answer) End(framed bool) (out []byte, err error) {
 		out = a.body.Rest()
 	}
 	if err == nil {
-		err = a.codec.Close(framed || a.body.Form() != FormStream, a.held())
+		a.contents, err = a.codec.Close(framed || a.body.Form() != FormStream, a.held())
 	}
 	if err == nil {
-		a.calls = a.codec.Calls()
+		a.calls = a.contents.Calls
 		err = a.checkLeft()
 	}
 	return out, err
@@ -330,10 +331,15 @@ func (a *Answer) Recalled() (list []Ruling) {
 
 // Kept is upstream's id of the body that has ended, if agents may ask for the same answer again by
 // it; "" else.
-func (a *Answer) Kept() string { return a.codec.Kept() }
+func (a *Answer) Kept() string { return a.contents.Kept }
 
-// Text is the model's text for the user in this answer.
-func (a *Answer) Text() string { return strings.TrimSpace(a.codec.Text()) }
+// Text is the model's text for the user in this answer, after End and before the next Begin.
+func (a *Answer) Text() string {
+	if a.contents.Text == nil {
+		return ""
+	}
+	return strings.TrimSpace(a.contents.Text())
+}
 
 // Heartbeat returns bytes that keep a client waiting between two events, in the given
 // form: an event of the dialect, or a comment if none fits. A whole answer is kept alive
@@ -360,7 +366,7 @@ func (a *Answer) Heartbeat(heartbeat Heartbeat) []byte {
 // mustNotGrow reports whether nothing is held and an event of heldcall's would be one too
 // many: after the last event, or in a stream that goes out with upstream's numbers.
 func (a *Answer) mustNotGrow() bool {
-	numbered := a.codec.Traits().Numbered && !a.continued
+	numbered := a.traits.Numbered && !a.continued
 	return !a.Holding() && (a.complete || numbered)
 }
 

@@ -7,30 +7,19 @@ import "github.com/heldcall/heldcall/intercept/strictjson"
 // for each upstream body: Begin, Read for each part of a stream (or ReadWhole), Close, and
 // then Plan and Conclude.
 type Codec interface {
-	// Traits are the same for all answers.
-	Traits() Traits
-	// Begin readies the codec for the next body of upstream.
-	Begin()
+	// Begin readies the codec for the next body of upstream, and returns how it is read.
+	Begin() Traits
 	// Read decodes a part of a stream. It reports each event about a unit with
 	// [Part.Event] and sets the fields of p. The error is an [*Error].
 	Read(p *Part) error
 	// ReadWhole decodes a body that is one strict JSON value, p.Bytes.
 	ReadWhole(p *Part) error
-	// Close checks the body at its end. Framed reports whether the framing of a stream
-	// showed the end (it is true for other bodies), held whether parts are held.
-	Close(framed, held bool) error
-
-	// Calls lists the calls of the body, in the order in which people are asked.
-	Calls() []*Unit
+	// Close checks the body at its end, and returns what it has. Framed reports whether the framing
+	// of a stream showed the end (it is true for other bodies), held whether parts are held.
+	Close(framed, held bool) (Contents, error)
 	// Call describes a call, as far as it was read, with all ambiguities that it would have if
 	// nothing followed.
 	Call(u *Unit) Call
-	// Text is the text of the answer for the user.
-	Text() string
-
-	// Kept is upstream's id of the body, if agents may ask for the same answer again by it; "" else.
-	Kept() string
-
 	// Verbatim reports whether a part without calls goes out as upstream sent it, and for nil
 	// whether a body without calls does.
 	Verbatim(p *Part) bool
@@ -67,7 +56,17 @@ type Codec interface {
 	Repeat(t *Template, texts [][]byte, held bool) (added string, size int, ok bool)
 }
 
-// Traits are properties of a dialect.
+// Contents are those of a body that has ended.
+type Contents struct {
+	// Calls are the calls, in the order in which people are asked.
+	Calls []*Unit
+	// Kept is upstream's id of the body, if agents may ask for the same answer again by it; "" else.
+	Kept string
+	// Text returns the text of the answer for the user, until the next body begins.
+	Text func() string
+}
+
+// Traits are properties of the events of a dialect.
 type Traits struct {
 	// Numbered: events have numbers, which change after an event that upstream did not send.
 	Numbered bool

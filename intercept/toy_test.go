@@ -49,10 +49,9 @@ type toyCall struct {
 	shown    bool
 }
 
-func (*toy) Traits() intercept.Traits { return intercept.Traits{} }
-
-func (t *toy) Begin() {
+func (t *toy) Begin() intercept.Traits {
 	t.calls, t.events, t.ended, t.failed, t.textHeld = nil, nil, false, false, false
+	return intercept.Traits{}
 }
 
 func (t *toy) Read(p *intercept.Part) error {
@@ -135,19 +134,20 @@ func (t *toy) ReadWhole(p *intercept.Part) error {
 	return nil
 }
 
-func (t *toy) Close(framed, held bool) error {
+func (t *toy) Close(framed, held bool) (contents intercept.Contents, err error) {
 	for _, c := range t.calls {
-		if !c.done && !t.failed {
-			return intercept.Cut()
+		if contents.Calls = append(contents.Calls, &c.Unit); !c.done && !t.failed {
+			return contents, intercept.Cut()
 		}
 	}
 	if !t.whole && !t.ended && !t.failed && (held || !framed) {
-		return intercept.Cut()
+		return contents, intercept.Cut()
 	}
-	return nil
+	contents.Text = func() string { return t.said }
+	return contents, nil
 }
 
-func (t *toy) Calls() (list []*intercept.Unit) {
+func (t *toy) units() (list []*intercept.Unit) {
 	for _, c := range t.calls {
 		list = append(list, &c.Unit)
 	}
@@ -161,9 +161,6 @@ func (t *toy) Call(u *intercept.Unit) intercept.Call {
 	return intercept.Call{ID: c.id, Name: c.name, Arguments: c.args.String(), Ambiguous: list}
 }
 
-func (*toy) Kept() string { return "" }
-
-func (t *toy) Text() string                                         { return t.said }
 func (t *toy) Heartbeat(intercept.Form, intercept.Heartbeat) []byte { return nil }
 func (t *toy) Fail(dst []byte, _ *intercept.Error, _ bool) []byte {
 	return toyEvent(dst, `{"err":true}`)
@@ -232,8 +229,8 @@ func (t *toy) Disposed(_ *intercept.Part, d intercept.Disposition) {
 }
 
 func (t *toy) Plan(p *intercept.Plan) error {
-	denied := p.AllDenied(t.Calls())
-	switch p.Open = denied && p.MayContinue(t.Calls(), t.turns, t.turns, t.limits.MaxContinuations); {
+	denied := p.AllDenied(t.units())
+	switch p.Open = denied && p.MayContinue(t.units(), t.turns, t.turns, t.limits.MaxContinuations); {
 	case p.Open:
 	case p.Aborted != nil:
 		p.Notice = p.Aborted.ModelMessage

@@ -20,10 +20,9 @@ type blindCodec struct {
 	swallows bool
 }
 
-func (blindCodec) Read(*intercept.Part) error      { return nil }
-func (blindCodec) ReadWhole(*intercept.Part) error { return nil }
-func (blindCodec) Close(bool, bool) error          { return nil }
-func (blindCodec) Calls() []*intercept.Unit        { return nil }
+func (blindCodec) Read(*intercept.Part) error                         { return nil }
+func (blindCodec) ReadWhole(*intercept.Part) error                    { return nil }
+func (blindCodec) Close(bool, bool) (c intercept.Contents, err error) { return c, nil }
 func (blindCodec) Template(*intercept.Part) (t intercept.Template, s []strictjson.Span) {
 	return t, nil
 }

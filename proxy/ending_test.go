@@ -157,11 +157,11 @@ func (c faultyCodec) Heartbeat(f intercept.Form, p intercept.Heartbeat) []byte {
 	return c.Codec.Heartbeat(f, p)
 }
 
-func (c faultyCodec) Begin() {
+func (c faultyCodec) Begin() intercept.Traits {
 	if c.at == "write" {
 		panic("a fault in write")
 	}
-	c.Codec.Begin()
+	return c.Codec.Begin()
 }
 
 func (c faultyCodec) Plan(p *intercept.Plan) error {

@@ -30,33 +30,29 @@ func newAnswer(r *request, limits intercept.Limits) *answer {
 	return a
 }
 
-// Traits implements [intercept.Codec].
-func (*answer) Traits() intercept.Traits { return intercept.Traits{} }
-
 // Begin implements [intercept.Codec].
-func (a *answer) Begin() { a.body = upstreamBody{} }
-
-// Close implements [intercept.Codec].
-func (a *answer) Close(framed, _ bool) error {
-	if !a.body.ended(framed) {
-		return intercept.Cut()
-	}
-	if err := a.body.separable(); err != nil {
-		return err
-	}
-	if a.out.continuing != nil && len(a.body.choices) == 0 && !a.body.failed {
-		return intercept.EmptyContinuation()
-	}
-	a.body.close()
-	return nil
+func (a *answer) Begin() intercept.Traits {
+	a.body = upstreamBody{}
+	return intercept.Traits{}
 }
 
-// Calls implements [intercept.Codec].
-func (a *answer) Calls() (list []*intercept.Unit) {
-	for _, c := range a.body.choices {
-		list = append(list, c.units()...)
+// Close implements [intercept.Codec].
+func (a *answer) Close(framed, _ bool) (contents intercept.Contents, err error) {
+	if !a.body.ended(framed) {
+		return contents, intercept.Cut()
 	}
-	return list
+	if err := a.body.separable(); err != nil {
+		return contents, err
+	}
+	if a.out.continuing != nil && len(a.body.choices) == 0 && !a.body.failed {
+		return contents, intercept.EmptyContinuation()
+	}
+	a.body.close()
+	for _, c := range a.body.choices {
+		contents.Calls = append(contents.Calls, c.units()...)
+	}
+	contents.Text = a.text
+	return contents, nil
 }
 
 // Call implements [intercept.Codec].
@@ -65,11 +61,8 @@ func (*answer) Call(u *intercept.Unit) intercept.Call {
 	return intercept.Call{ID: c.id, Name: c.name, Arguments: c.args.String(), FreeText: c.kind == kindCustom, Ambiguous: c.ambiguities()}
 }
 
-// Kept implements [intercept.Codec]: the API gives no answer again.
-func (*answer) Kept() string { return "" }
-
-// Text implements [intercept.Codec].
-func (a *answer) Text() string {
+// text is the text of the answer for the user.
+func (a *answer) text() string {
 	if a.body.unread != nil {
 		return strictjson.ContentText(gjson.GetBytes(a.body.unread, "choices.0.message.content"))
 	}

@@ -22,16 +22,14 @@ func newAnswer(r *request, limits intercept.Limits) *answer {
 	return &answer{req: r, limits: limits, earlier: earlier{request: r.Envelope().Body}}
 }
 
-// Traits implements [intercept.Codec].
-func (*answer) Traits() intercept.Traits { return intercept.Traits{} }
-
 // Begin implements [intercept.Codec].
-func (a *answer) Begin() {
+func (a *answer) Begin() intercept.Traits {
 	a.output.stop = ""
 	a.body = body{
 		req: a.req, number: a.earlier.count, style: a.body.style,
 		blocks: blockList{turnID: a.limits.TurnID, firstID: 2 * a.earlier.count * maxBlocks, base: len(a.earlier.pieces)},
 	}
+	return intercept.Traits{}
 }
 
 // Read implements [intercept.Codec].
@@ -41,18 +39,15 @@ func (a *answer) Read(part *intercept.Part) error { return a.body.read(part) }
 func (a *answer) ReadWhole(part *intercept.Part) error { return a.body.readWhole(part) }
 
 // Close implements [intercept.Codec].
-func (a *answer) Close(framed, _ bool) error {
+func (a *answer) Close(framed, _ bool) (contents intercept.Contents, err error) {
 	switch p := &a.body.progress; {
 	case !a.body.complete(framed):
-		return intercept.Cut()
+		return contents, intercept.Cut()
 	case a.earlier.count > 0 && !p.started && !p.failed:
-		return intercept.EmptyContinuation()
+		return contents, intercept.EmptyContinuation()
 	}
-	return nil
+	return intercept.Contents{Calls: a.body.blocks.calls(), Text: a.text}, nil
 }
-
-// Calls implements [intercept.Codec].
-func (a *answer) Calls() []*intercept.Unit { return a.body.blocks.calls() }
 
 // Call implements [intercept.Codec].
 func (a *answer) Call(u *intercept.Unit) intercept.Call {
@@ -92,11 +87,8 @@ func (a *answer) programCode(id string) (code string) {
 	return code
 }
 
-// Kept implements [intercept.Codec]: the API gives no answer again.
-func (*answer) Kept() string { return "" }
-
-// Text implements [intercept.Codec].
-func (a *answer) Text() string {
+// text is the text of the answer for the user.
+func (a *answer) text() string {
 	return a.earlier.text + strictjson.Paragraph(a.earlier.text, a.body.blocks.text())
 }
 

@@ -79,7 +79,7 @@ func (a *answer) closingNotice(plan *intercept.Plan, end bool) (out []byte) {
 		a.output.notice = true
 		index := a.body.blocks.place(nil, plan)
 		out = appendBlockStart(out, index, `{"type":"text","text":""}`)
-		out = appendDelta(out, index, "text_delta", "text", strictjson.Paragraph(a.Text(), plan.Notice))
+		out = appendDelta(out, index, "text_delta", "text", strictjson.Paragraph(a.text(), plan.Notice))
 		out = appendBlockStop(out, index)
 		if stop = "end_turn"; a.body.blocks.left() {
 			stop = "tool_use"

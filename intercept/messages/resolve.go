@@ -58,7 +58,7 @@ func (a *answer) record(plan *intercept.Plan) (rec *answerRecord, changed bool) 
 	rec = &answerRecord{Turns: slices.Clone(a.earlier.messages), Pieces: slices.Clone(a.earlier.pieces)}
 	rec.TurnFingerprint = intercept.TurnFingerprint{
 		Turn: a.limits.TurnID, Before: a.req.Ending(), Opening: intercept.Opening(a.req.Opening().String()),
-		Text: intercept.StripSpace(a.Text() + plan.Notice),
+		Text: intercept.StripSpace(a.text() + plan.Notice),
 	}
 	changed = len(rec.Turns) > 0
 	denied := plan.AllDenied(blocks.calls())
@@ -112,8 +112,8 @@ func (a *answer) Plan(plan *intercept.Plan) error {
 	if plan.Unchanged {
 		return nil
 	}
-	denied := plan.AllDenied(a.Calls())
-	if plan.Open = denied && a.continuable() && plan.MayContinue(a.Calls(), a.earlier.count, a.earlier.denials, a.limits.MaxContinuations); !plan.Open {
+	denied := plan.AllDenied(a.body.blocks.calls())
+	if plan.Open = denied && a.continuable() && plan.MayContinue(a.body.blocks.calls(), a.earlier.count, a.earlier.denials, a.limits.MaxContinuations); !plan.Open {
 		plan.Notice = a.notice(plan, denied)
 	}
 	return nil

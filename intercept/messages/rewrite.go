@@ -62,7 +62,7 @@ func (a *answer) RewriteWhole(value []byte, plan *intercept.Plan) ([]byte, error
 	}
 	blocks := append(slices.Clone(a.earlier.rendered), e.content(m.blocks)...)
 	if plan.Notice != "" {
-		blocks = append(blocks, textBlock(strictjson.Paragraph(a.Text(), plan.Notice)))
+		blocks = append(blocks, textBlock(strictjson.Paragraph(a.text(), plan.Notice)))
 	}
 	e.Set("content", strictjson.ReplaceItems(gjson.Get(e.JSON, "content").Raw, blocks))
 	e.stopReason("stop_reason", m)

@@ -73,7 +73,7 @@ func blocksOf(m gjson.Result) (blocks []string) {
 // continues a thread, so does this one. Else it has the whole conversation: people may have taken
 // longer than upstream keeps a thread.
 func (a *answer) next(messages []string) ([]byte, error) {
-	container, free := a.body.progress.container, intercept.Frees(a.Calls())
+	container, free := a.body.progress.container, intercept.Frees(a.body.blocks.calls())
 	if a.req.continued() == "" {
 		return extendRequest(a.earlier.request, messages, container, free)
 	}

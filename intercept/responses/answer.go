@@ -33,27 +33,29 @@ func newAnswer(r *request, limits intercept.Limits) *answer {
 	}
 }
 
-// Traits implements [intercept.Codec].
-func (*answer) Traits() intercept.Traits {
+// Begin implements [intercept.Codec].
+func (a *answer) Begin() intercept.Traits {
+	a.body = body{req: a.req, strayIDs: a.body.strayIDs}
 	return intercept.Traits{Numbered: true, Texts: longTexts}
 }
 
-// Begin implements [intercept.Codec].
-func (a *answer) Begin() { a.body = body{req: a.req, strayIDs: a.body.strayIDs} }
-
 // Close implements [intercept.Codec]. A stream of which parts are held has to be complete.
-func (a *answer) Close(framed, held bool) error {
+func (a *answer) Close(framed, held bool) (contents intercept.Contents, err error) {
 	b := &a.body
 	ended := a.whole || b.closed || b.failed
 	needsEnd := held || len(b.calls()) > 0 || (!b.doneMark && (!framed || a.out.continued))
 	switch {
 	case !ended && needsEnd:
-		return intercept.Cut()
+		return contents, intercept.Cut()
 	case a.out.continued && b.object == nil && !b.failed:
-		return intercept.EmptyContinuation()
+		return contents, intercept.EmptyContinuation()
 	}
 	a.recall()
-	return nil
+	if b.stored() || b.resumable() {
+		contents.Kept = b.responseID()
+	}
+	contents.Calls, contents.Text = a.units(), a.text
+	return contents, nil
 }
 
 // recall applies the rulings on an earlier request for the same response.
@@ -70,24 +72,16 @@ func (a *answer) recall() {
 	}
 }
 
-// Calls implements [intercept.Codec].
-func (a *answer) Calls() (list []*intercept.Unit) {
+// units lists the calls of the body.
+func (a *answer) units() (list []*intercept.Unit) {
 	for _, it := range a.body.calls() {
 		list = append(list, &it.Unit)
 	}
 	return list
 }
 
-// Text implements [intercept.Codec].
-func (a *answer) Text() string { return a.prior.text + a.body.text() }
-
-// Kept implements [intercept.Codec].
-func (a *answer) Kept() string {
-	if a.body.stored() || a.body.resumable() {
-		return a.body.responseID()
-	}
-	return ""
-}
+// text is the text of the answer for the user.
+func (a *answer) text() string { return a.prior.text + a.body.text() }
 
 // Heartbeat implements [intercept.Codec]: the event by which OpenAI keeps a stream
 // alive. Where the agent can ask for the events from a number on, it would change their

@@ -75,7 +75,7 @@ func (s *resolution) continuation(outputs []string) (*intercept.Envelope, error)
 	if fetched {
 		next = s.restate()
 	}
-	body, err := relaxRequest(next.Body, !s.answers() || intercept.Frees(s.answer.Calls()))
+	body, err := relaxRequest(next.Body, !s.answers() || intercept.Frees(s.answer.units()))
 	if err != nil {
 		return nil, err
 	}

@@ -53,7 +53,7 @@ func (a *answer) Plan(p *intercept.Plan) error {
 func (s *resolution) reaches(it *item) bool { return s.plan.Reaches(&it.Unit) }
 
 // denies reports whether a call of the turn was denied.
-func (s *resolution) denies() bool { return intercept.Denies(s.answer.Calls()) }
+func (s *resolution) denies() bool { return intercept.Denies(s.answer.units()) }
 
 // answers reports whether heldcall has answered all calls of the turn.
 func (s *resolution) answers() bool {
@@ -61,7 +61,7 @@ func (s *resolution) answers() bool {
 }
 
 // allDenied reports whether the turn has calls, and the agent gets none of them.
-func (s *resolution) allDenied() bool { return s.plan.AllDenied(s.answer.Calls()) }
+func (s *resolution) allDenied() bool { return s.plan.AllDenied(s.answer.units()) }
 
 // notice is the text that the agent gets in place of calls that were all denied.
 func (s *resolution) notice() string {

@@ -109,7 +109,7 @@ func (s *resolution) record() *answerRecord {
 // seen describes what the agent got.
 func (s *resolution) seen(rec *answerRecord, rounds []answerRound) {
 	rec.Turn = s.answer.limits.TurnID
-	rec.Before, rec.Opening, rec.Text = s.req.Ending(), intercept.Opening(s.req.Opening().String()), s.answer.Text()
+	rec.Before, rec.Opening, rec.Text = s.req.Ending(), intercept.Opening(s.req.Opening().String()), s.answer.text()
 	for _, r := range rounds {
 		for _, p := range r.Items {
 			if p.Seen && p.ID != "" {
