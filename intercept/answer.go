@@ -157,7 +157,7 @@ func (a *Answer) mayLeave(p *Part) bool {
 
 // pass lets the part go, as it came or rewritten.
 func (a *Answer) pass(p *Part) error {
-	if !a.codec.Verbatim(p) {
+	if p.Rewritten {
 		a.plan = Plan{}
 		out, err := a.codec.Rewrite(p.Bytes, p.units, &a.plan)
 		a.out.Add(out)
@@ -192,7 +192,6 @@ func (a *Answer) fail(p *Part) error {
 	if err := a.limits.quoted(p.Payloads, true, &a.budget); err != nil {
 		return err
 	}
-	a.codec.Disposed(p, Voided)
 	p.Void()
 	a.Forget() // an event of a call after the error is refused, of a known form too
 	return a.pass(p)

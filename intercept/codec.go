@@ -5,7 +5,7 @@ import "github.com/heldcall/heldcall/intercept/strictjson"
 // Codec reads and writes the answers to one request for one wire API. The [Answer] decides
 // what may leave; the codec decodes, rewrites and renders. One goroutine calls its methods,
 // for each upstream body: Begin, Read for each part of a stream (or ReadWhole), Close, and
-// then Plan and Conclude.
+// then Plan.
 type Codec interface {
 	// Begin readies the codec for the next body of upstream, and returns how it is read.
 	Begin() Traits
@@ -20,9 +20,6 @@ type Codec interface {
 	// Call describes a call, as far as it was read, with all ambiguities that it would have if
 	// nothing followed.
 	Call(u *Unit) Call
-	// Verbatim reports whether a part without calls goes out as upstream sent it, and for nil
-	// whether a body without calls does.
-	Verbatim(p *Part) bool
 	// Rewrite returns a part of a stream as the agent gets it: with the calls that reach it in
 	// canonical form, and as a part of the answer that it has begun to read.
 	Rewrite(part []byte, units []*Unit, plan *Plan) ([]byte, error)
@@ -39,12 +36,9 @@ type Codec interface {
 	// Disposed takes the disposition of the part that was read last.
 	Disposed(p *Part, d Disposition)
 
-	// Plan completes a plan, unless the answer is unchanged: whether the answer
-	// continues, and the closing notice.
-	Plan(plan *Plan) error
-	// Conclude returns the resolution without its bytes, and keeps the state of the body
-	// that a continuation needs.
-	Conclude(plan *Plan) (Resolution, error)
+	// Plan decides what follows from the rulings on the calls of the body: it completes the
+	// plan, and returns the resolution without its bytes.
+	Plan(plan *Plan) (Resolution, error)
 
 	// Template describes the form of the part that was read last, if further events of
 	// that form need no decoder. Slots are the places at which they differ, see
@@ -80,8 +74,6 @@ type Disposition int
 
 // The dispositions.
 const (
-	Sent    Disposition = iota // it went out unchanged
-	Held                       // it is held
-	Voided                     // all held parts are void, because the answer fails in the part
-	Emptied                    // no part is held any more, because calls have left; there is no part
+	Sent Disposition = iota // it went out unchanged
+	Held                    // it is held
 )

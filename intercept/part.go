@@ -14,11 +14,12 @@ type Part struct {
 	Last     bool                  // the stream has ended within it
 
 	// The codec sets:
-	Failed    bool // it reports an error inside the answer
+	Failed    bool // it reports an error inside the answer: the held parts and their calls are void
 	Ends      bool // it ends the answer, or a part of it
 	Complete  bool // nothing of the answer follows
 	Withheld  bool // it must not pass before the calls of the answer are ruled on
 	Overtakes bool // it need not be read after the held parts
+	Rewritten bool // it passes as a part of an answer that the agent has begun to read, and not as it came
 	Spent     bool // it has pieces of calls only, which the codec has kept: nothing of it goes out
 
 	answer *Answer

@@ -66,9 +66,6 @@ func (a *Answer) Release() ([]byte, error) {
 	}
 	a.left, a.ripe = append(a.left, units...), true
 	a.Forget() // more of the calls is read by the decoder
-	if !a.held() {
-		a.codec.Disposed(nil, Emptied)
-	}
 	return out, nil
 }
 

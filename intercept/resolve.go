@@ -16,12 +16,11 @@ type Plan struct {
 	// UserMessage is the text for the agent instead of a continuation, "" if there may be
 	// one.
 	UserMessage string
-	// Unchanged reports that the body has no call, and goes out as upstream sent it.
-	Unchanged bool
 
 	// The codec sets:
-	Notice string // the text for the agent in place of its calls
-	Open   bool   // the answer continues: its end is left out
+	Unchanged bool   // the body has no call, and goes out as upstream sent it
+	Notice    string // the text for the agent in place of its calls
+	Open      bool   // the answer continues: its end is left out
 
 	budget *budget
 }
@@ -134,19 +133,13 @@ func (a *Answer) Resolve(rulings []Ruling) (Resolution, error) {
 	if err := plan.assign(a.pending(), rulings); err != nil {
 		return Resolution{}, err
 	}
-	plan.Unchanged = len(a.calls) == 0 && a.codec.Verbatim(nil)
-	if err := a.codec.Plan(plan); err != nil {
-		return Resolution{}, err
-	}
-	out, err := a.render(plan)
+	resolution, err := a.codec.Plan(plan)
 	if err != nil {
 		return Resolution{}, err
 	}
-	resolution, err := a.codec.Conclude(plan)
-	if err != nil {
+	if resolution.Bytes, err = a.render(plan); err != nil {
 		return Resolution{}, err
 	}
-	resolution.Bytes = out
 	a.continued = a.continued || plan.Open
 	return resolution, nil
 }

@@ -50,7 +50,7 @@ type toyCall struct {
 }
 
 func (t *toy) Begin() intercept.Traits {
-	t.calls, t.events, t.ended, t.failed, t.textHeld = nil, nil, false, false, false
+	t.calls, t.events, t.ended, t.failed, t.textHeld, t.continued = nil, nil, false, false, false, t.turns > 0
 	return intercept.Traits{}
 }
 
@@ -66,7 +66,10 @@ func (t *toy) Read(p *intercept.Part) error {
 		words = words && e.Get("say").Exists()
 	}
 	p.Overtakes = t.overtakes && words && !t.textHeld && !p.Last
-	p.Complete, p.Failed = t.ended, t.failed
+	p.Complete, p.Failed, p.Rewritten = t.ended, t.failed, t.continued && !t.failed
+	if t.failed {
+		t.calls = nil
+	}
 	p.Spent = len(t.events) == 1 && (t.events[0].Get("arg").Exists() || t.events[0].Get("done").Exists()) && !p.Last
 	return nil
 }
@@ -165,7 +168,6 @@ func (t *toy) Heartbeat(intercept.Form, intercept.Heartbeat) []byte { return nil
 func (t *toy) Fail(dst []byte, _ *intercept.Error, _ bool) []byte {
 	return toyEvent(dst, `{"err":true}`)
 }
-func (t *toy) Verbatim(*intercept.Part) bool   { return !t.continued || t.failed }
 func (t *toy) Notice(p *intercept.Plan) []byte { return t.notice(p) }
 func (t *toy) RewriteWhole([]byte, *intercept.Plan) ([]byte, error) {
 	return []byte(`{"events":[]}`), nil
@@ -218,33 +220,24 @@ func (c *toyCall) render(p *intercept.Plan) []byte {
 }
 
 func (t *toy) Disposed(_ *intercept.Part, d intercept.Disposition) {
-	switch d {
-	case intercept.Held:
+	if d == intercept.Held {
 		for _, e := range t.events {
 			t.textHeld = t.textHeld || e.Get("say").Exists()
 		}
-	case intercept.Voided:
-		t.calls = nil
 	}
 }
 
-func (t *toy) Plan(p *intercept.Plan) error {
+func (t *toy) Plan(p *intercept.Plan) (s intercept.Resolution, err error) {
+	p.Unchanged = len(t.calls) == 0 && (!t.continued || t.failed)
 	denied := p.AllDenied(t.units())
 	switch p.Open = denied && p.MayContinue(t.units(), t.turns, t.turns, t.limits.MaxContinuations); {
 	case p.Open:
+		t.turns++
+		s.Next = &intercept.Envelope{Body: []byte("go on")}
 	case p.Aborted != nil:
 		p.Notice = p.Aborted.ModelMessage
 	case denied:
 		p.Notice = p.Denial(t.turns)
-	}
-	return nil
-}
-
-func (t *toy) Conclude(p *intercept.Plan) (s intercept.Resolution, err error) {
-	if p.Open {
-		t.turns++
-		t.continued = true
-		s.Next = &intercept.Envelope{Body: []byte("go on")}
 	}
 	return s, nil
 }

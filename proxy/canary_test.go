@@ -20,13 +20,20 @@ type blindCodec struct {
 	swallows bool
 }
 
-func (blindCodec) Read(*intercept.Part) error                         { return nil }
+func (c blindCodec) Read(p *intercept.Part) error {
+	p.Rewritten = c.swallows
+	return nil
+}
+
 func (blindCodec) ReadWhole(*intercept.Part) error                    { return nil }
 func (blindCodec) Close(bool, bool) (c intercept.Contents, err error) { return c, nil }
 func (blindCodec) Template(*intercept.Part) (t intercept.Template, s []strictjson.Span) {
 	return t, nil
 }
-func (c blindCodec) Verbatim(*intercept.Part) bool { return !c.swallows }
+func (c blindCodec) Plan(p *intercept.Plan) (r intercept.Resolution, err error) {
+	p.Unchanged = !c.swallows
+	return r, nil
+}
 
 func (blindCodec) Rewrite([]byte, []*intercept.Unit, *intercept.Plan) ([]byte, error) {
 	return nil, nil

@@ -164,7 +164,7 @@ func (c faultyCodec) Begin() intercept.Traits {
 	return c.Codec.Begin()
 }
 
-func (c faultyCodec) Plan(p *intercept.Plan) error {
+func (c faultyCodec) Plan(p *intercept.Plan) (intercept.Resolution, error) {
 	if c.at == "settle" {
 		panic("a fault in settle")
 	}

@@ -21,6 +21,7 @@ type answer struct {
 	body    upstreamBody // the current one
 	batch   eventBatch   // the part of it that was read last
 	out     output
+	next    *outputChoice // the choice that the next body continues
 	records recorder
 }
 
@@ -32,6 +33,10 @@ func newAnswer(r *request, limits intercept.Limits) *answer {
 
 // Begin implements [intercept.Codec].
 func (a *answer) Begin() intercept.Traits {
+	if a.next != nil {
+		a.out.advance(a.next, &a.body)
+		a.next = nil
+	}
 	a.body = upstreamBody{}
 	return intercept.Traits{}
 }
@@ -48,11 +53,15 @@ func (a *answer) Close(framed, _ bool) (contents intercept.Contents, err error) 
 		return contents, intercept.EmptyContinuation()
 	}
 	a.body.close()
+	return intercept.Contents{Calls: a.units(), Text: a.text}, nil
+}
+
+// units lists the calls of the body.
+func (a *answer) units() (list []*intercept.Unit) {
 	for _, c := range a.body.choices {
-		contents.Calls = append(contents.Calls, c.units()...)
+		list = append(list, c.units()...)
 	}
-	contents.Text = a.text
-	return contents, nil
+	return list
 }
 
 // Call implements [intercept.Codec].

@@ -49,6 +49,9 @@ func (p *eventBatch) anyDelta(predicate func(*choiceDelta) bool) bool {
 // Read implements [intercept.Codec].
 func (a *answer) Read(part *intercept.Part) error {
 	p := &a.batch
+	if !part.Held() {
+		a.body.heldLeft()
+	}
 	done, err := p.decode(part)
 	if err != nil {
 		return err
@@ -70,6 +73,10 @@ func (a *answer) Read(part *intercept.Part) error {
 	part.Complete, part.Failed, part.Ends = a.body.done, a.body.failed, done || p.closes()
 	p.namesCall = p.anyDelta(p.mayNameCall)
 	part.Withheld = p.namesCall || (!called && a.out.continuing == nil && p.anyDelta(p.endsEarly))
+	part.Rewritten = a.out.continuing != nil && !a.body.failed
+	if a.body.failed {
+		a.body.void()
+	}
 	return nil
 }
 
@@ -254,12 +261,6 @@ func (a *answer) Disposed(_ *intercept.Part, d intercept.Disposition) {
 	case intercept.Held:
 		for delta := range a.batch.deltas() {
 			a.body.known(delta.index).hold(delta, a.batch.namesCall)
-		}
-	case intercept.Voided:
-		a.body.void()
-	case intercept.Emptied:
-		for _, c := range a.body.choices {
-			c.textHeld = false
 		}
 	}
 }

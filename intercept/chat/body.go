@@ -81,6 +81,13 @@ func (b *upstreamBody) learnHead(h chunkHead, p *intercept.Part) bool {
 	return true
 }
 
+// heldLeft notes that no part of the body is held, any more or yet.
+func (b *upstreamBody) heldLeft() {
+	for _, c := range b.choices {
+		c.textHeld = false
+	}
+}
+
 // void forgets the calls, because the answer fails.
 func (b *upstreamBody) void() {
 	for _, c := range b.choices {

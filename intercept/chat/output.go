@@ -136,7 +136,7 @@ func (o *output) unfinished() *outputChoice {
 	return nil
 }
 
-// advance prepares the output for the continuation of one of its choices.
+// advance prepares the output for the continuation of one of its choices, after a body.
 func (o *output) advance(l *outputChoice, b *upstreamBody) {
 	o.firstJSON = cmp.Or(o.firstJSON, b.json)
 	o.priorUsage = strictjson.AddUsage(o.priorUsage, []byte(b.usage))

@@ -6,13 +6,21 @@ import (
 	"github.com/heldcall/heldcall/intercept"
 )
 
-// Plan implements [intercept.Codec]. It decides whether each choice of the body
-// continues, and if not, which notice and which record it gets. After an upstream error
-// no choice continues, and after an abort none needs a record.
-func (a *answer) Plan(p *intercept.Plan) error {
-	if p.Unchanged {
-		return nil
+// Plan implements [intercept.Codec].
+func (a *answer) Plan(p *intercept.Plan) (resolution intercept.Resolution, err error) {
+	if p.Unchanged = a.out.continuing == nil && len(a.units()) == 0; p.Unchanged {
+		return resolution, nil
 	}
+	if err := a.planChoices(p); err != nil {
+		return resolution, err
+	}
+	return a.resolution(p)
+}
+
+// planChoices decides whether each choice of the body continues, and if not, which notice and
+// which record it gets. After an upstream error no choice continues, and after an abort none
+// needs a record.
+func (a *answer) planChoices(p *intercept.Plan) error {
 	for _, c := range a.body.choices {
 		l := c.output
 		lost := p.AllDenied(c.units())
@@ -53,15 +61,10 @@ func (a *answer) proceed(c *choice, p *intercept.Plan) error {
 	return nil
 }
 
-// Verbatim implements [intercept.Codec].
-func (a *answer) Verbatim(p *intercept.Part) bool {
-	return a.out.continuing == nil || (p != nil && a.body.failed)
-}
-
-// Conclude implements [intercept.Codec]. A whole answer keeps its records until it is
+// resolution is the resolution of a plan. A whole answer keeps its records until it is
 // complete: only then does the agent get any of it.
-func (a *answer) Conclude(p *intercept.Plan) (resolution intercept.Resolution, err error) {
-	if p.Unchanged || p.Aborted != nil {
+func (a *answer) resolution(p *intercept.Plan) (resolution intercept.Resolution, err error) {
+	if p.Aborted != nil {
 		return resolution, nil
 	}
 	if !p.Open || !a.body.whole {
@@ -78,7 +81,6 @@ func (a *answer) Conclude(p *intercept.Plan) (resolution intercept.Resolution, e
 	if err != nil {
 		return resolution, fmt.Errorf("continue after a denial: %w", err)
 	}
-	a.out.advance(next, &a.body)
-	resolution.Next = &request
+	a.next, resolution.Next = next, &request
 	return resolution, nil
 }

@@ -13,9 +13,10 @@ import (
 type answer struct {
 	req     *request
 	limits  intercept.Limits
-	body    body    // the current upstream body
-	earlier earlier // the upstream bodies before it
-	output  output  // what the agent has got besides blocks
+	body    body     // the current upstream body
+	earlier earlier  // the upstream bodies before it
+	next    *earlier // with the current one, if another follows
+	output  output   // what the agent has got besides blocks
 }
 
 func newAnswer(r *request, limits intercept.Limits) *answer {
@@ -24,6 +25,9 @@ func newAnswer(r *request, limits intercept.Limits) *answer {
 
 // Begin implements [intercept.Codec].
 func (a *answer) Begin() intercept.Traits {
+	if a.next != nil {
+		a.earlier, a.next = *a.next, nil
+	}
 	a.output.stop = ""
 	a.body = body{
 		req: a.req, number: a.earlier.count, style: a.body.style,
@@ -97,26 +101,16 @@ func (a *answer) usage() string {
 	return string(strictjson.AddUsage(a.earlier.usage, []byte(a.body.progress.usage)))
 }
 
-// Verbatim implements [intercept.Codec].
-func (a *answer) Verbatim(part *intercept.Part) bool {
-	if part == nil {
-		return !a.body.rewrites() && !a.body.blocks.misnumbered
-	}
-	return !(a.body.rewrites() || a.body.released) || a.body.progress.failed
-}
-
 // Disposed implements [intercept.Codec].
 func (a *answer) Disposed(_ *intercept.Part, d intercept.Disposition) {
-	switch d {
-	case intercept.Sent:
-		if !a.output.begun && a.body.progress.started {
-			a.output.begun, a.output.id = true, strings.Clone(a.body.progress.id)
-		}
-		for _, b := range a.body.opens {
-			b.shown = true
-		}
-	case intercept.Voided:
-		a.body.blocks.keep(func(b *block) bool { return b.shown && (b.call == nil || b.Left()) })
+	if d != intercept.Sent {
+		return
+	}
+	if !a.output.begun && a.body.progress.started {
+		a.output.begun, a.output.id = true, strings.Clone(a.body.progress.id)
+	}
+	for _, b := range a.body.opens {
+		b.shown = true
 	}
 }
 

@@ -13,7 +13,7 @@ import (
 // proceed sends the denials to the model, so that it continues the answer.
 func (a *answer) proceed(plan *intercept.Plan) (intercept.Resolution, error) {
 	messages := a.body.blocks.messages()
-	body, err := a.next(messages)
+	body, err := a.nextBody(messages)
 	if err != nil {
 		return intercept.Resolution{}, fmt.Errorf("continue after a denial: %w", err)
 	}
@@ -22,8 +22,10 @@ func (a *answer) proceed(plan *intercept.Plan) (intercept.Resolution, error) {
 			return intercept.Resolution{}, err
 		}
 	}
-	a.earlier.add(&a.body, plan, messages)
-	a.earlier.request = body
+	following := a.earlier
+	following.add(&a.body, plan, messages)
+	following.request = body
+	a.next = &following
 	next := a.req.With(body)
 	return intercept.Resolution{Next: &next}, nil
 }
@@ -108,15 +110,20 @@ func appendCall(list []intercept.CallFingerprint, b *block, plan *intercept.Plan
 }
 
 // Plan implements [intercept.Codec].
-func (a *answer) Plan(plan *intercept.Plan) error {
-	if plan.Unchanged {
-		return nil
-	}
-	denied := plan.AllDenied(a.body.blocks.calls())
-	if plan.Open = denied && a.continuable() && plan.MayContinue(a.body.blocks.calls(), a.earlier.count, a.earlier.denials, a.limits.MaxContinuations); !plan.Open {
+func (a *answer) Plan(plan *intercept.Plan) (intercept.Resolution, error) {
+	calls := a.body.blocks.calls()
+	denied := plan.AllDenied(calls)
+	plan.Unchanged = len(calls) == 0 && !a.body.rewrites() && !a.body.blocks.misnumbered
+	plan.Open = denied && a.continuable() && plan.MayContinue(calls, a.earlier.count, a.earlier.denials, a.limits.MaxContinuations)
+	switch {
+	case plan.Open:
+		return a.proceed(plan)
+	case !plan.Unchanged:
 		plan.Notice = a.notice(plan, denied)
+	case !a.req.threaded():
+		return intercept.Resolution{}, nil
 	}
-	return nil
+	return a.resolved(plan)
 }
 
 // continuable reports whether heldcall can continue the answer: a thread only by the id of the message.
@@ -161,15 +168,4 @@ func (a *answer) silent(plan *intercept.Plan) bool {
 		return isThinking(last.opened)
 	}
 	return len(a.earlier.pieces) == 0 || a.earlier.thinking
-}
-
-// Conclude implements [intercept.Codec].
-func (a *answer) Conclude(plan *intercept.Plan) (intercept.Resolution, error) {
-	switch {
-	case plan.Open:
-		return a.proceed(plan)
-	case plan.Unchanged && !a.req.threaded():
-		return intercept.Resolution{}, nil
-	}
-	return a.resolved(plan)
 }

@@ -69,10 +69,10 @@ func blocksOf(m gjson.Result) (blocks []string) {
 	return blocks
 }
 
-// next is the body of the request that continues the answer after a denial. If the agent's request
+// nextBody is the body of the request that continues the answer after a denial. If the agent's request
 // continues a thread, so does this one. Else it has the whole conversation: people may have taken
 // longer than upstream keeps a thread.
-func (a *answer) next(messages []string) ([]byte, error) {
+func (a *answer) nextBody(messages []string) ([]byte, error) {
 	container, free := a.body.progress.container, intercept.Frees(a.body.blocks.calls())
 	if a.req.continued() == "" {
 		return extendRequest(a.earlier.request, messages, container, free)

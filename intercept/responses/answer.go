@@ -20,7 +20,14 @@ type answer struct {
 	body  body        // the current body of upstream
 	batch eventBatch  // the part of it that was read last
 	prior priorTurns  // the bodies before it
+	next  *following  // another body follows it
 	out   agentStream // the answer as the agent gets it
+}
+
+// following is the state with which the next body begins.
+type following struct {
+	prior   priorTurns
+	request intercept.Envelope
 }
 
 func newAnswer(r *request, limits intercept.Limits) *answer {
@@ -35,6 +42,10 @@ func newAnswer(r *request, limits intercept.Limits) *answer {
 
 // Begin implements [intercept.Codec].
 func (a *answer) Begin() intercept.Traits {
+	if a.next != nil {
+		a.prior, a.sends, a.next = a.next.prior, a.next.request, nil
+		a.out.proceed()
+	}
 	a.body = body{req: a.req, strayIDs: a.body.strayIDs}
 	return intercept.Traits{Numbered: true, Texts: longTexts}
 }
@@ -95,24 +106,24 @@ func (a *answer) Heartbeat(form intercept.Form, heartbeat intercept.Heartbeat) [
 
 // Disposed implements [intercept.Codec].
 func (a *answer) Disposed(p *intercept.Part, d intercept.Disposition) {
-	switch {
-	case d == intercept.Sent:
+	if d == intercept.Sent {
 		a.out.sent(a.batch.events, p.Units())
-	case d == intercept.Voided:
-		dropped := a.body.void()
-		for _, e := range a.batch.events {
-			dropped = dropped || (e.response != nil && a.body.showsCalls(e.response))
-		}
-		a.out.leaveOut(dropped, p.Held())
 	}
 }
 
-// Verbatim implements [intercept.Codec].
-func (a *answer) Verbatim(p *intercept.Part) bool {
-	changed := p == nil && slices.ContainsFunc(a.body.items, func(it *item) bool { return it.Void })
-	is := offered(a.limits.Offered)
-	repeats := (p != nil && is.repeated(a.batch.events)) || (p == nil && is.ownTools(a.body.object) != "")
-	return a.out.verbatim() && !changed && !repeats
+// void notes that the answer fails in a part.
+func (a *answer) void(p *intercept.Part) {
+	dropped := a.body.void()
+	for _, e := range a.batch.events {
+		dropped = dropped || (e.response != nil && a.body.showsCalls(e.response))
+	}
+	a.out.leaveOut(dropped, p.Held())
+}
+
+// unchanged reports whether a body without calls goes out as upstream sent it.
+func (a *answer) unchanged() bool {
+	void := func(it *item) bool { return it.Void }
+	return a.out.verbatim() && !slices.ContainsFunc(a.body.items, void) && offered(a.limits.Offered).ownTools(a.body.object) == ""
 }
 
 // Notice implements [intercept.Codec].

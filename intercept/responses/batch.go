@@ -41,6 +41,10 @@ func (a *answer) Read(part *intercept.Part) error {
 	part.Complete, part.Spent = p.body.closed || p.body.doneMark, p.spent()
 	// Some clients stop at [DONE] and keep what they have of a call.
 	part.Withheld = part.Ends && !p.body.closed && len(p.body.calls()) > 0
+	if part.Failed {
+		a.void(part)
+	}
+	part.Rewritten = !a.out.verbatim() || offered(a.limits.Offered).repeated(p.events)
 	return nil
 }
 

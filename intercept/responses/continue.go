@@ -55,10 +55,10 @@ func (s *resolution) proceed() (intercept.Resolution, error) {
 			return intercept.Resolution{}, err
 		}
 	}
-	s.prior.add(s.body, s.round(outputs), s.denies())
-	s.answer.out.proceed()
-	s.answer.sends = *next
-	resolved, err := s.resolved(s.interimRecord())
+	prior := *s.prior
+	prior.add(s.body, s.round(outputs), s.denies())
+	s.answer.next = &following{prior, *next}
+	resolved, err := s.resolved(s.interimRecord(prior.chain))
 	resolved.Next = next
 	return resolved, err
 }

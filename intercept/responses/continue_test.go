@@ -64,3 +64,17 @@ func TestFailure(t *testing.T) {
 		}
 	}
 }
+
+// Where the continuation of an answer fails before its first byte, the failed response lists each item once.
+func TestFailureBetweenBodies(t *testing.T) {
+	p := newPlayer(t, asked(request1), 1<<20, intercept.Limits{})
+	p.Turn(stream("resp_1", speech, function("a", "bash", ls)), deny)
+	if p.Last.Next == nil {
+		t.Fatal("not continued")
+	}
+	out := string(p.Answer.Fail(intercept.Cut()))
+	failed := gjson.Parse(out[strings.LastIndex(out, "data: ")+len("data: "):])
+	if n := failed.Get("response.output.#").Int(); n != 1 {
+		t.Errorf("%d items: %s", n, failed)
+	}
+}

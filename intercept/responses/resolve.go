@@ -24,13 +24,14 @@ func (a *answer) resolution(p *intercept.Plan) *resolution {
 }
 
 // Plan implements [intercept.Codec].
-func (a *answer) Plan(p *intercept.Plan) error {
+func (a *answer) Plan(p *intercept.Plan) (intercept.Resolution, error) {
+	p.Unchanged = len(a.body.calls()) == 0 && a.unchanged()
 	a.body.identify(a.limits.TurnID, len(a.prior.rounds))
 	s := a.resolution(p)
 	for _, it := range a.body.calls() {
 		r := it.ruling()
 		if replaced, replaces := r.ForAgent(); replaces && !it.recalled && !it.call.form.takes(replaced) {
-			return intercept.NotUnderstood("a call of it was changed that cannot be, or to arguments that it cannot have")
+			return intercept.Resolution{}, intercept.NotUnderstood("a call of it was changed that cannot be, or to arguments that it cannot have")
 		}
 	}
 	a.prior.rule(a.body.calls())
@@ -41,11 +42,12 @@ func (a *answer) Plan(p *intercept.Plan) error {
 		s.withdrawUsed()
 		p.Open = true
 		a.out.leaveOut(true, false)
+		return s.proceed()
 	default:
 		p.Notice = s.notice()
 		a.out.leaveOut(slices.ContainsFunc(a.body.items, func(it *item) bool { return !s.reaches(it) || it.call != nil }), false)
 	}
-	return nil
+	return s.resolved(s.record())
 }
 
 // reaches reports whether the agent gets the item. It never gets a question about a
@@ -76,15 +78,6 @@ func (s *resolution) notice() string {
 		return s.plan.Denial(s.prior.denials)
 	}
 	return notice.CallsDenied()
-}
-
-// Conclude implements [intercept.Codec].
-func (a *answer) Conclude(p *intercept.Plan) (intercept.Resolution, error) {
-	s := a.resolution(p)
-	if p.Open {
-		return s.proceed()
-	}
-	return s.resolved(s.record())
 }
 
 // resolved is the resolution with the record of the answer for later requests, nil for

@@ -34,12 +34,12 @@ func (s *resolution) round(outputs []string) answerRound {
 
 // interimRecord is the record of an answer that heldcall continues: a later request for
 // it must not ask people about its calls again.
-func (s *resolution) interimRecord() *answerRecord {
+func (s *resolution) interimRecord(chain []string) *answerRecord {
 	if s.answer.out.head.id == "" {
 		return nil
 	}
 	rec := s.newRecord()
-	rec.Chain = s.prior.chain
+	rec.Chain = chain
 	return rec
 }
 
