@@ -165,7 +165,7 @@ func (a *Answer) pass(p *Part) error {
 	}
 	a.out.Add(p.Bytes)
 	a.codec.Disposed(p, Sent)
-	a.templates.learn(a.codec, p)
+	a.templates.learn(p)
 	return nil
 }
 
@@ -173,13 +173,13 @@ func (a *Answer) pass(p *Part) error {
 func (a *Answer) hold(p *Part) error {
 	a.codec.Disposed(p, Held)
 	if p.Spent && (a.held() || !slices.ContainsFunc(p.units, (*Unit).waiting)) {
-		a.templates.learn(a.codec, p)
+		a.templates.learn(p)
 		return nil
 	}
 	if err := a.kept.Hold(p.Bytes, heldPart{p.units, p.Withheld || p.Ends}, a.limits.MaxBytes); err != nil {
 		return err
 	}
-	a.templates.learn(a.codec, p)
+	a.templates.learn(p)
 	return nil
 }
 
@@ -241,7 +241,7 @@ func (a *Answer) known(part []byte) (bool, error) {
 	if t == nil || (t.Call != nil && (!held || t.Call.left)) {
 		return false, nil
 	}
-	added, size, ok := a.codec.Repeat(t, texts, held)
+	added, size, ok := t.Repeater.Repeat(texts, held)
 	if !ok {
 		return false, nil
 	}

@@ -1,7 +1,5 @@
 package intercept
 
-import "github.com/heldcall/heldcall/intercept/strictjson"
-
 // Codec reads and writes the answers to one request for one wire API. The [Answer] decides
 // what may leave; the codec decodes, rewrites and renders. One goroutine calls its methods,
 // for each upstream body: Begin, Read for each part of a stream (or ReadWhole), Close, and
@@ -39,15 +37,6 @@ type Codec interface {
 	// Plan decides what follows from the rulings on the calls of the body: it completes the
 	// plan, and returns the resolution without its bytes.
 	Plan(plan *Plan) (Resolution, error)
-
-	// Template describes the form of the part that was read last, if further events of
-	// that form need no decoder. Slots are the places at which they differ, see
-	// [strictjson.NewShape]; none for no form.
-	Template(p *Part) (t Template, slots []strictjson.Span)
-	// Repeat takes an event of a known form. It returns the piece of a call's input and
-	// the number of bytes that are kept of the event. It takes nothing and returns false
-	// if the event has to be decoded.
-	Repeat(t *Template, texts [][]byte, held bool) (added string, size int, ok bool)
 }
 
 // Contents are those of a body that has ended.

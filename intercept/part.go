@@ -22,6 +22,10 @@ type Part struct {
 	Rewritten bool // it passes as a part of an answer that the agent has begun to read, and not as it came
 	Spent     bool // it has pieces of calls only, which the codec has kept: nothing of it goes out
 
+	// Form is that of the part, if further events of that form need no decoder; without slots
+	// for none.
+	Form Template
+
 	answer *Answer
 	units  []*Unit // of its events, nil for an event about none
 }

@@ -12,10 +12,20 @@ type Template struct {
 	Units []*Unit
 	// Overtakes reports that the event goes out before the held parts.
 	Overtakes bool
-	// Of is the dialect's description of the slots.
-	Of any
+	// Slots are the places at which events of the form differ, see [strictjson.NewShape].
+	Slots []strictjson.Span
+	// Repeater takes the texts in them.
+	Repeater Repeater
 
 	shape strictjson.Shape
+}
+
+// Repeater takes events of a known form.
+type Repeater interface {
+	// Repeat takes the texts of an event. Held reports whether parts are held. It returns the piece
+	// of a call's input and the number of bytes that are kept of the event. It takes nothing and
+	// returns false if the event has to be decoded.
+	Repeat(texts [][]byte, held bool) (added string, size int, ok bool)
 }
 
 // templates are the forms of the last few events.
@@ -67,9 +77,9 @@ func unpadded(payload []byte) []byte {
 }
 
 // learn adds the form of a part that was just decoded.
-func (r *templates) learn(codec Codec, p *Part) {
-	t, slots := codec.Template(p)
-	if len(slots) == 0 {
+func (r *templates) learn(p *Part) {
+	t := p.Form
+	if len(t.Slots) == 0 {
 		return
 	}
 	payload, ok := Single(p.Bytes, t.Name)
@@ -80,12 +90,12 @@ func (r *templates) learn(codec Codec, p *Part) {
 	if payload = unpadded(payload); !ok {
 		return
 	}
-	for _, s := range slots {
+	for _, s := range t.Slots {
 		if s.Start <= 0 || s.Start > s.End || s.End > len(payload) {
 			return
 		}
 	}
-	t.shape = strictjson.NewShape(payload, slots)
+	t.shape = strictjson.NewShape(payload, t.Slots)
 	if r.known == nil {
 		r.known = make([]Template, 0, knownTemplates)
 	}

@@ -70,6 +70,7 @@ func (t *toy) Read(p *intercept.Part) error {
 	if t.failed {
 		t.calls = nil
 	}
+	p.Form = t.form(p)
 	p.Spent = len(t.events) == 1 && (t.events[0].Get("arg").Exists() || t.events[0].Get("done").Exists()) && !p.Last
 	return nil
 }
@@ -242,32 +243,39 @@ func (t *toy) Plan(p *intercept.Plan) (s intercept.Resolution, err error) {
 	return s, nil
 }
 
-func (t *toy) Template(p *intercept.Part) (form intercept.Template, slots []strictjson.Span) {
+// toyForm is the form of an event with a text, or with a piece of a call.
+type toyForm struct {
+	*toy
+	call *toyCall
+}
+
+func (t *toy) form(p *intercept.Part) (form intercept.Template) {
 	if len(t.events) != 1 || t.continued {
-		return form, nil
+		return form
 	}
 	form.Units, form.Overtakes = p.Units(), t.overtakes
 	for _, field := range []string{"say", "arg"} {
 		if v := t.events[0].Get(field); v.Type == gjson.String {
-			form.Call = p.Units()[0]
-			return form, []strictjson.Span{strictjson.Inner(v)}
+			repeats := toyForm{toy: t}
+			if form.Call = p.Units()[0]; form.Call != nil {
+				repeats.call = form.Call.Of.(*toyCall)
+			}
+			form.Repeater, form.Slots = repeats, []strictjson.Span{strictjson.Inner(v)}
 		}
 	}
-	return form, nil
+	return form
 }
 
-func (t *toy) Repeat(form *intercept.Template, texts [][]byte, held bool) (added string, size int, ok bool) {
+func (f toyForm) Repeat(texts [][]byte, held bool) (added string, size int, ok bool) {
 	var b strings.Builder
 	strictjson.Unquote(&b, texts[0])
 	switch {
-	case t.ended || (held && form.Call == nil && (!t.overtakes || t.textHeld)):
+	case f.ended || (held && f.call == nil && (!f.overtakes || f.textHeld)) || (f.call != nil && f.call.done):
 		return "", 0, false
-	case form.Call == nil:
-		t.said += b.String()
-	case form.Call.Of.(*toyCall).done:
-		return "", 0, false
+	case f.call == nil:
+		f.said += b.String()
 	default:
-		form.Call.Of.(*toyCall).args.WriteString(b.String())
+		f.call.args.WriteString(b.String())
 	}
 	return b.String(), b.Len(), true
 }

@@ -6,7 +6,6 @@ import (
 
 	"github.com/heldcall/heldcall/intercept"
 	"github.com/heldcall/heldcall/intercept/chat"
-	"github.com/heldcall/heldcall/intercept/strictjson"
 	"github.com/heldcall/heldcall/internal/testing/fakemodel"
 )
 
@@ -27,9 +26,6 @@ func (c blindCodec) Read(p *intercept.Part) error {
 
 func (blindCodec) ReadWhole(*intercept.Part) error                    { return nil }
 func (blindCodec) Close(bool, bool) (c intercept.Contents, err error) { return c, nil }
-func (blindCodec) Template(*intercept.Part) (t intercept.Template, s []strictjson.Span) {
-	return t, nil
-}
 func (c blindCodec) Plan(p *intercept.Plan) (r intercept.Resolution, err error) {
 	p.Unchanged = !c.swallows
 	return r, nil

@@ -73,6 +73,7 @@ func (a *answer) Read(part *intercept.Part) error {
 	part.Complete, part.Failed, part.Ends = a.body.done, a.body.failed, done || p.closes()
 	p.namesCall = p.anyDelta(p.mayNameCall)
 	part.Withheld = p.namesCall || (!called && a.out.continuing == nil && p.anyDelta(p.endsEarly))
+	part.Form = p.form()
 	part.Rewritten = a.out.continuing != nil && !a.body.failed
 	if a.body.failed {
 		a.body.void()

@@ -9,28 +9,29 @@ import (
 // slots are the meaning of a template's slots: text of one choice, or a fragment of
 // arguments.
 type slots struct {
+	body   *upstreamBody
 	choice *choice
+	call   *call    // the call of the fragment, nil for text
 	fields []string // by slot: the field of the message, "" for one that is not kept
 	text   bool     // it is text for the user
 }
 
-// Template implements [intercept.Codec].
-func (a *answer) Template(p *intercept.Part) (t intercept.Template, spans []strictjson.Span) {
-	d := a.batch.only()
-	if d == nil || a.out.continuing != nil {
-		return t, nil
+// form is the form of the part, without slots for none.
+func (p *eventBatch) form() (t intercept.Template) {
+	d, units := p.only(), p.part.Units()
+	if d == nil || p.out.continuing != nil || len(units) > 1 {
+		return t
 	}
-	s := &slots{choice: a.body.known(d.index), text: d.contents}
-	t.Units, t.Of = p.Units(), s
+	s := &slots{body: p.body, choice: p.body.known(d.index), text: d.contents}
+	t.Units, t.Repeater = units, s
 	switch {
-	case len(t.Units) == 0:
-		t.Overtakes = d.contents
-		return t, s.texts(d, p.Payloads[0])
-	case len(t.Units) == 1 && p.Spent:
-		t.Call = t.Units[0]
-		return t, d.arguments(t.Call, p.Payloads[0])
+	case len(units) == 0:
+		t.Overtakes, t.Slots = d.contents, s.texts(d, p.part.Payloads[0])
+	case p.part.Spent:
+		t.Call, s.call = units[0], callOf(units[0])
+		t.Slots = d.arguments(t.Call, p.part.Payloads[0])
 	}
-	return t, nil
+	return t
 }
 
 // only returns the part's one delta, nil if it has more than text and fragments.
@@ -98,16 +99,14 @@ func (p *eventBatch) spent() bool {
 	return d != nil && len(d.calls) > 0 && len(d.texts) == 0 && !p.opens && !p.part.Last && p.chunks[0].rest(&p.out.head, false) == ""
 }
 
-// Repeat implements [intercept.Codec].
-func (a *answer) Repeat(t *intercept.Template, texts [][]byte, held bool) (added string, size int, ok bool) {
-	s := t.Of.(*slots)
+// Repeat implements [intercept.Repeater].
+func (s *slots) Repeat(texts [][]byte, held bool) (added string, size int, ok bool) {
 	switch {
-	case t.Call != nil:
-		c := callOf(t.Call)
-		if c != a.body.latest || s.choice.finished || a.body.done {
+	case s.call != nil:
+		if s.call != s.body.latest || s.choice.finished || s.body.done {
 			return "", 0, false
 		}
-		added = c.addEscaped(texts[0])
+		added = s.call.addEscaped(texts[0])
 		return added, len(added), true
 	case held && (s.choice.textHeld || !s.text):
 		return "", 0, false

@@ -27,6 +27,7 @@ func (b *body) read(part *intercept.Part) error {
 	if b.progress.failed && len(part.Units()) > 0 {
 		return intercept.NotUnderstood("it reports an error and a part of a block in one event")
 	}
+	part.Form = b.form()
 	part.Rewritten = (b.rewrites() || b.released) && !b.progress.failed
 	if b.progress.failed {
 		b.blocks.keep(func(block *block) bool { return block.shown && (block.call == nil || block.Left()) })

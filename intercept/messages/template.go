@@ -6,57 +6,63 @@ import (
 	"github.com/tidwall/gjson"
 )
 
-// Template implements [intercept.Codec]: a lone delta of the block that opened last has
-// a form that is likely to come again, unless the block is ambiguous.
-func (a *answer) Template(part *intercept.Part) (t intercept.Template, slots []strictjson.Span) {
-	d, b := a.loneDelta(part)
-	if b == nil || d.fields[0].piece.Type != gjson.String {
-		return t, nil
+// morePieces takes the pieces of a block that deltas of one form have.
+type morePieces struct {
+	body  *body
+	block *block
+	text  *strictjson.Rope // the field that grows, nil for the input of a call
+}
+
+// form is the form of the part, without slots for none: a lone delta of the block that opened last
+// has one that is likely to come again, unless the block is ambiguous.
+func (b *body) form() (t intercept.Template) {
+	d, block := b.loneDelta()
+	if block == nil || d.fields[0].piece.Type != gjson.String {
+		return t
 	}
-	grown := d.fields[0]
+	grown, more := d.fields[0], &morePieces{body: b, block: block}
 	switch {
-	case b.call == nil && a.body.released: // the number may change
-		return t, nil
-	case b.call == nil:
-		g, _ := b.grow(grown.field)
-		t.Of = g.text
-	case d.input && len(b.Ambiguities) == 0 && (b.call.given == "" || b.call.given == "{}"):
-		t.Call = &b.Unit
+	case block.call == nil && b.released: // the number may change
+		return t
+	case block.call == nil:
+		g, _ := block.grow(grown.field)
+		more.text = g.text
+	case d.input && len(block.Ambiguities) == 0 && (block.call.given == "" || block.call.given == "{}"):
+		t.Call = &block.Unit
 	default:
-		return t, nil
+		return t
 	}
-	field := gjson.GetBytes(part.Payloads[0], "delta."+gjson.Escape(grown.field))
-	if field.Raw != grown.piece.Raw {
-		return t, nil
+	field := gjson.GetBytes(b.part.Payloads[0], "delta."+gjson.Escape(grown.field))
+	if field.Raw == grown.piece.Raw {
+		t.Name, t.Units, t.Repeater = "content_block_delta", b.part.Units(), more
+		t.Slots = []strictjson.Span{strictjson.Inner(field)}
 	}
-	t.Name, t.Units = "content_block_delta", part.Units()
-	return t, []strictjson.Span{strictjson.Inner(field)}
+	return t
 }
 
 // loneDelta returns the delta of a part, if that is all of it and has one field, and its block, if that is the last one that
 // opened; else nil.
-func (a *answer) loneDelta(part *intercept.Part) (*delta, *block) {
-	if len(a.body.events) != 1 || a.body.events[0].kind != kindBlockDelta || a.body.rewrites() {
+func (b *body) loneDelta() (*delta, *block) {
+	if len(b.events) != 1 || b.events[0].kind != kindBlockDelta || b.rewrites() {
 		return nil, nil
 	}
-	d, b := a.body.events[0].delta, blockOf(part.Units()[0])
-	if b == nil || !a.body.blocks.growing(b) || len(d.fields) != 1 || d.citation != "" {
+	d, block := b.events[0].delta, blockOf(b.part.Units()[0])
+	if block == nil || !b.blocks.growing(block) || len(d.fields) != 1 || d.citation != "" {
 		return nil, nil
 	}
-	return d, b
+	return d, block
 }
 
-// Repeat implements [intercept.Codec].
-func (a *answer) Repeat(t *intercept.Template, texts [][]byte, _ bool) (added string, size int, ok bool) {
-	b := blockOf(t.Units[0])
-	if !a.body.blocks.growing(b) || a.body.rewrites() || a.body.progress.stopped() {
+// Repeat implements [intercept.Repeater].
+func (p *morePieces) Repeat(texts [][]byte, _ bool) (added string, size int, ok bool) {
+	if !p.body.blocks.growing(p.block) || p.body.rewrites() || p.body.progress.stopped() {
 		return "", 0, false
 	}
-	if text, grows := t.Of.(*strictjson.Rope); grows {
-		text.Add(texts[0])
+	if p.text != nil {
+		p.text.Add(texts[0])
 		return "", len(texts[0]), true
 	}
-	fragments := &b.call.fragments
+	fragments := &p.block.call.fragments
 	length := fragments.Len()
 	strictjson.Unquote(&fragments.Builder, texts[0])
 	return fragments.Builder.String()[length:], len(texts[0]), true

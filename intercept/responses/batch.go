@@ -44,6 +44,7 @@ func (a *answer) Read(part *intercept.Part) error {
 	if part.Failed {
 		a.void(part)
 	}
+	part.Form = a.form(part)
 	part.Rewritten = !a.out.verbatim() || offered(a.limits.Offered).repeated(p.events)
 	return nil
 }

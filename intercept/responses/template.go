@@ -12,30 +12,32 @@ import (
 
 // slots are the meaning of a template's slots: a piece of text, or of a call's input.
 type slots struct {
+	answer *answer
+	item   *item
 	number int    // the slot with the sequence number, -1 for none
 	delta  int    // the slot with the text
 	piece  *piece // of the input of a call, nil for any other text
 }
 
-// Template implements [intercept.Codec].
-func (a *answer) Template(p *intercept.Part) (t intercept.Template, spans []strictjson.Span) {
+// form is the form of the part, without slots for none.
+func (a *answer) form(p *intercept.Part) (t intercept.Template) {
 	if len(a.batch.events) != 1 || len(p.Units()) != 1 || p.Units()[0] == nil || a.out.continued {
-		return t, nil
+		return t
 	}
 	e, it := a.batch.events[0], itemOf(p.Units()[0])
-	s := &slots{number: -1}
+	s := &slots{answer: a, item: it, number: -1}
 	switch {
 	case it.done || e.slots[1].Type != gjson.String:
-		return t, nil
+		return t
 	case it.call != nil && !it.repeats(e):
-		return t, nil
+		return t
 	case it.call != nil:
 		s.piece, t.Call = it.call.piece(e.input.path), &it.Unit
 	case e.kind != kindBeside:
-		return t, nil
+		return t
 	}
-	t.Name, t.Units, t.Of = e.typ, p.Units(), s
-	return t, s.find(e)
+	t.Name, t.Units, t.Repeater, t.Slots = e.typ, p.Units(), s, s.find(e)
+	return t
 }
 
 // repeats reports whether an event of a call is a fragment of its input, and further
@@ -68,11 +70,10 @@ func (s *slots) find(e *event) (spans []strictjson.Span) {
 	return spans
 }
 
-// Repeat implements [intercept.Codec].
-func (a *answer) Repeat(t *intercept.Template, texts [][]byte, held bool) (added string, size int, ok bool) {
-	b, s := &a.body, t.Of.(*slots)
-	it := itemOf(t.Units[0])
-	if it.done || b.closed || b.doneMark || (!held && !a.out.verbatim()) {
+// Repeat implements [intercept.Repeater].
+func (s *slots) Repeat(texts [][]byte, held bool) (added string, size int, ok bool) {
+	b, out := &s.answer.body, &s.answer.out
+	if s.item.done || b.closed || b.doneMark || (!held && !out.verbatim()) {
 		return "", 0, false
 	}
 	if s.piece != nil && s.piece.complete {
@@ -84,7 +85,7 @@ func (a *answer) Repeat(t *intercept.Template, texts [][]byte, held bool) (added
 			return "", 0, false // the decoder finds out why
 		}
 		if !held {
-			a.out.next = int64(n) + 1
+			out.next = int64(n) + 1
 		}
 	}
 	if s.piece == nil {
