@@ -101,5 +101,8 @@ func (e *evaluation) inDoubt(p *rule.Pattern) string {
 	if e.c.Ambiguity != "" {
 		return match.SentencePart(e.c.Ambiguity)
 	}
+	if p.CompareReads(e.c) == match.Maybe {
+		return "it may read such a file"
+	}
 	return "an argument differs from it in letter case only, or cannot be read"
 }

@@ -2,9 +2,11 @@ package policy
 
 import (
 	"fmt"
+	"maps"
 	"slices"
 	"strings"
 
+	"github.com/heldcall/heldcall/approvals"
 	"github.com/heldcall/heldcall/approvals/policy/call"
 	"github.com/heldcall/heldcall/approvals/policy/match"
 	"github.com/heldcall/heldcall/approvals/policy/rule"
@@ -15,11 +17,12 @@ import (
 type evaluation struct {
 	policy     *Policy
 	c          *call.Reading
-	granted    []*grantSet     // the grants that count for the caller
-	overridden []*rule.Pattern // the ask patterns that a grant must override to allow the call
-	notes      []string        // what was learned while judging, for the reviewer
-	vars       map[string]any  // of conditions; nil: not needed yet
-	whole      bool            // rules that allow also cover scripts of more than a list of commands
+	granted    []*grantSet         // the grants that count for the caller
+	overridden []*rule.Pattern     // the ask patterns that a grant must override to allow the call
+	notes      []string            // what was learned while judging, for the reviewer
+	vars       map[string]any      // of conditions; nil: not needed yet
+	reads      map[*rule.Rule]bool // see concernsReads
+	whole      bool                // rules that allow also cover scripts of more than a list of commands
 }
 
 func (p *Policy) evaluate(c Call) *evaluation {
@@ -27,7 +30,32 @@ func (p *Policy) evaluate(c Call) *evaluation {
 }
 
 // match compares a deny or ask pattern and the condition of its rule with the call.
-func (e *evaluation) match(p *rule.Pattern) match.Result { return e.meets(p, p.Compare(e.c)) }
+func (e *evaluation) match(p *rule.Pattern) match.Result {
+	found := e.meets(p, p.Compare(e.c))
+	if found == match.Yes || !p.HasReads(e.c) || !e.concernsReads(p.Rule) {
+		return found
+	}
+	return max(found, p.CompareReads(e.c))
+}
+
+// concernsReads reports whether the condition of a rule for paths may be true of a command that only reads one. The
+// risk of reading is low, as that of the tools that read files.
+func (e *evaluation) concernsReads(r *rule.Rule) bool {
+	if r.When == nil {
+		return true
+	}
+	concerns, known := e.reads[r]
+	if !known {
+		variables := maps.Clone(e.variables())
+		variables["risk"] = string(approvals.RiskLow)
+		held, err := r.When.Holds(variables)
+		if concerns = held || err != nil; e.reads == nil {
+			e.reads = map[*rule.Rule]bool{}
+		}
+		e.reads[r] = concerns
+	}
+	return concerns
+}
 
 // findDeny finds the deny rule or grant that matches. Rules are before grants.
 func (e *evaluation) findDeny() finding {

@@ -118,8 +118,8 @@ func (x *explainer) explainMatch(p *rule.Pattern) (applies bool, says string) {
 	if !p.IsFor(x.c.Call.Tool, x.c.Kind) {
 		return x.explainOthers(p)
 	}
-	compared := p.Compare(x.c)
-	switch x.e.meets(p, compared) {
+	compared := max(p.Compare(x.c), p.CompareReads(x.c))
+	switch x.e.match(p) {
 	case match.Yes:
 		return true, "matches"
 	case match.Maybe:

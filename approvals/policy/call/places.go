@@ -16,9 +16,8 @@ type Places struct {
 	call    *Reading
 	folders []string                   // of a shell, as the arguments name them
 	outside string                     // see Outside
-	written []Written                  // see Written; nil: not needed yet
-	listed  map[writtenPath]bool       // those of written
-	screen  *string                    // see MayWrite; nil: not needed yet
+	written usedPaths                  // see Used
+	read    usedPaths                  // see Used
 	secret  *string                    // see Reading.Secret; nil: not needed yet
 	globs   map[string]bool            // words with globs, and whether they may name secrets
 	found   map[string]workspace.Place // by text
@@ -27,14 +26,21 @@ type Places struct {
 	globCount int // see maxGlobs
 }
 
-// writtenPath is what tells one [Written] from another.
-type writtenPath struct {
+// usedPaths are the paths that the commands of a call use in one way.
+type usedPaths struct {
+	paths  []Used // nil: not needed yet
+	listed map[usedPath]bool
+	names  *string // see MayUse; nil: not needed yet
+}
+
+// usedPath is what tells one [Used] from another.
+type usedPath struct {
 	text    string
 	certain bool
 }
 
-// Written is a path that a shell command writes, moves or removes.
-type Written struct {
+// Used is a path that a shell command reads, or that it writes, moves or removes.
+type Used struct {
 	Candidate
 	Certain    bool // else it may: nothing is known of the command, or not of the whole path
 	Selections []match.Selection
@@ -147,12 +153,13 @@ func (p *Places) from(text string) []string {
 	return paths
 }
 
-// Written returns the paths that the commands of the call write, or may write.
-func (p *Places) Written() []Written {
-	if p.written != nil {
-		return p.written
+// Used returns the paths that the commands of the call use in a way, or may use.
+func (p *Places) Used(as shell.Access) []Used {
+	u := p.usedAs(as)
+	if u.paths != nil {
+		return u.paths
 	}
-	p.written = []Written{}
+	u.paths = []Used{}
 	folders := []string{""} // of the commands so far: a cd may fail, or be in brackets
 	for _, execution := range p.call.Executions() {
 		use := execution.Use
@@ -160,39 +167,67 @@ func (p *Places) Written() []Written {
 			folders = append(folders, use.Folder)
 		}
 		for _, path := range use.Paths {
-			for _, text := range mayWrite(&use, path) {
-				certain := path.Access == shell.Writes && path.Known && !path.Glob
+			certain := path.Access == as && path.Known && !path.Glob && !mayBeMessage(&use, path)
+			for _, text := range mayUse(&use, path, as) {
 				for _, folder := range folders {
 					if folder == use.Folder || match.JoinFolder(folder, text) != match.JoinFolder(use.Folder, text) {
-						p.appendWritten(match.JoinFolder(folder, text), certain && folder == use.Folder)
+						p.appendUsed(u, match.JoinFolder(folder, text), certain && folder == use.Folder)
 					}
 				}
 			}
 		}
 	}
-	return p.written
+	return u.paths
 }
 
-// MayWrite reports whether a path that the call may write has a text in its lower case, or may have it: a shell
-// expands stars. It is the screen of many patterns.
-func (p *Places) MayWrite(text string) bool {
-	if p.screen == nil {
-		p.screen = new(p.writtenNames())
+func (p *Places) usedAs(as shell.Access) *usedPaths {
+	if as == shell.Reads {
+		return &p.read
 	}
-	return text == "" || strings.Contains(*p.screen, "*") || strings.Contains(*p.screen, "?") || strings.Contains(*p.screen, text)
+	return &p.written
 }
 
-// writtenNames joins the paths of Written, with those of links in them.
-func (p *Places) writtenNames() string {
+// MayUse reports whether a path that the call may use in a way has a text in its lower case, or may have it: a shell
+// expands stars. It is the screen of many patterns.
+func (p *Places) MayUse(as shell.Access, text string) bool {
+	u := p.usedAs(as)
+	if u.names == nil {
+		u.names = new(joinedNames(p.Used(as)))
+	}
+	return text == "" || strings.Contains(*u.names, "*") || strings.Contains(*u.names, "?") || strings.Contains(*u.names, text)
+}
+
+// joinedNames are the paths with those of links in them, as one text.
+func joinedNames(paths []Used) string {
 	var names strings.Builder
-	for i := range p.Written() {
-		written := &p.written[i]
-		for _, l := range append(written.Place.Forms(), written.Path) {
+	for i := range paths {
+		for _, l := range append(paths[i].Place.Forms(), paths[i].Path) {
 			names.WriteString(l.Lower)
 			names.WriteByte(0)
 		}
 	}
 	return names.String()
+}
+
+// mayBeMessage reports whether an operand of git that is only read may be the value of the option before it, such as
+// the message of a commit.
+func mayBeMessage(use *shell.Use, path shell.PathUse) bool {
+	if use.Program != "git" || path.Access != shell.Reads {
+		return false
+	}
+	i := slices.Index(use.Words, path.Word)
+	return i > 0 && use.Words[i-1].Text != "--" && strings.HasPrefix(use.Words[i-1].Text, "-")
+}
+
+// mayUse returns the paths that a command uses or may use in a way, by one of its words.
+func mayUse(use *shell.Use, path shell.PathUse, as shell.Access) []string {
+	if as == shell.Writes {
+		return mayWrite(use, path)
+	}
+	if path.Access != shell.Reads || !path.Known || use.Program == "cd" {
+		return nil // what nothing is known of may be written too
+	}
+	return slices.Collect(pathsIn(path.Text))
 }
 
 // mayWrite returns what a command may write by one of its paths.
@@ -211,25 +246,25 @@ func mayWrite(use *shell.Use, path shell.PathUse) []string {
 	return nil
 }
 
-func (p *Places) appendWritten(text string, certain bool) {
+func (p *Places) appendUsed(u *usedPaths, text string, certain bool) {
 	for _, path := range p.from(text) {
-		key := writtenPath{path, certain}
-		if p.listed[key] {
+		key := usedPath{path, certain}
+		if u.listed[key] {
 			continue
 		}
 		if !p.call.Spend(20) {
 			return
 		}
-		if p.listed == nil {
-			p.listed = map[writtenPath]bool{}
+		if u.listed == nil {
+			u.listed = map[usedPath]bool{}
 		}
-		p.listed[key] = true
-		one := Written{Candidate: Candidate{Text: path, Lower: match.FoldCase(path)}, Certain: certain}
-		p.place(&one.Candidate)
-		one.Selections = []match.Selection{match.NewSelection(one.Path)}
-		for _, l := range one.Place.Forms() {
-			one.Selections = append(one.Selections, match.NewSelection(l))
+		u.listed[key] = true
+		used := Used{Candidate: Candidate{Text: path, Lower: match.FoldCase(path)}, Certain: certain}
+		p.place(&used.Candidate)
+		used.Selections = []match.Selection{match.NewSelection(used.Path)}
+		for _, l := range used.Place.Forms() {
+			used.Selections = append(used.Selections, match.NewSelection(l))
 		}
-		p.written = append(p.written, one)
+		u.paths = append(u.paths, used)
 	}
 }

@@ -10,7 +10,8 @@ import (
 	"github.com/heldcall/heldcall/approvals/policy/shell"
 )
 
-// Compare compares a deny or ask pattern with a call, without the condition of its rule.
+// Compare compares a deny or ask pattern with a call, without the condition of its rule. Of a pattern for paths
+// and a shell command it compares what the command writes: see [Pattern.CompareReads].
 func (p *Pattern) Compare(c *call.Reading) match.Result {
 	if !p.IsFor(c.Call.Tool, c.Kind) {
 		return match.No
@@ -18,7 +19,7 @@ func (p *Pattern) Compare(c *call.Reading) match.Result {
 	if p.Rule.Names != nil {
 		return namesAny(p.Rule.Names, c)
 	}
-	if p.Any || (p.argument.star && !p.written) {
+	if p.Any || (p.argument.star && !p.used) {
 		return match.Yes
 	}
 	if p.Rule.MatchesArguments {
@@ -67,7 +68,7 @@ func (p *Pattern) matchWide(c *call.Reading) match.Result {
 const (
 	textStep     = 256
 	manySegments = 1024
-	manyWritten  = 64 // paths whose names are searched for a text
+	manyUsed     = 64 // paths whose names are searched for a text
 )
 
 // MatchCandidate compares a deny or ask pattern with one text that the resource may be.
@@ -87,8 +88,8 @@ func (p *Pattern) MatchCandidate(c *call.Reading, r *call.Candidate) match.Resul
 		}
 		return p.argument.url.Match(r.URL)
 	case call.Shell:
-		if p.written {
-			return p.matchWritten(c)
+		if p.used {
+			return p.matchUsed(c, shell.Writes)
 		}
 		if !c.Spend(r.Script.Size()) {
 			return match.Maybe
@@ -98,30 +99,47 @@ func (p *Pattern) MatchCandidate(c *call.Reading, r *call.Candidate) match.Resul
 	return p.matchText(r)
 }
 
-// matchWritten compares an ask pattern for paths with the files that the commands of a script write
-// or may write.
-func (p *Pattern) matchWritten(c *call.Reading) match.Result {
+// HasReads reports whether [Pattern.CompareReads] may find anything: whether a pattern for paths is compared with shell
+// commands.
+func (p *Pattern) HasReads(c *call.Reading) bool {
+	return p.used && c.Kind == call.Shell && p.Rule.Names == nil && !p.Rule.MatchesArguments && p.IsFor(c.Call.Tool, c.Kind)
+}
+
+// CompareReads compares a pattern for paths with what the shell commands of a call only read.
+func (p *Pattern) CompareReads(c *call.Reading) match.Result {
+	if !p.HasReads(c) {
+		return match.No
+	}
+	found := p.matchUsed(c, shell.Reads)
+	if len(c.Doubts) > 0 {
+		return min(found, match.Maybe)
+	}
+	return found
+}
+
+// matchUsed compares a pattern for paths with those that the commands of a script use in a way, or may use.
+func (p *Pattern) matchUsed(c *call.Reading, as shell.Access) match.Result {
 	found := match.No
-	all := c.Places.Written()
+	all := c.Places.Used(as)
 	switch {
-	case c.Exhausted() != "" || !c.Spend(1+len(all)/manyWritten):
+	case c.Exhausted() != "" || !c.Spend(1+len(all)/manyUsed):
 		return match.Maybe
-	case !c.IsTree() && !c.Places.MayWrite(p.argument.path.Needs()):
+	case !c.IsTree() && !c.Places.MayUse(as, p.argument.path.Needs()):
 		return match.No
 	}
 	for i := range all {
-		written := &all[i]
-		if found == match.Yes || !c.Spend(len(written.Selections)) {
+		used := &all[i]
+		if found == match.Yes || !c.Spend(len(used.Selections)) {
 			return max(found, match.Maybe)
 		}
-		one := p.matchPath(c, &written.Candidate)
-		if !written.Certain {
-			one = min(one, match.Maybe)
-			if slices.ContainsFunc(written.Selections, func(s match.Selection) bool { return p.argument.path.Selected(&s) }) {
-				one = match.Maybe
+		matched := p.matchPath(c, &used.Candidate)
+		if !used.Certain {
+			matched = min(matched, match.Maybe)
+			if slices.ContainsFunc(used.Selections, func(s match.Selection) bool { return p.argument.path.Selected(&s) }) {
+				matched = match.Maybe
 			}
 		}
-		found = max(found, one)
+		found = max(found, matched)
 	}
 	return found
 }
@@ -260,7 +278,7 @@ func (p *Pattern) InDoubt(c *call.Reading, r *call.Candidate) string {
 		return "which file " + match.Quote(r.Text) + " is depends on the agent's folder, or on letter case"
 	case c.Kind == call.URL:
 		return match.Quote(r.Text) + " differs from it in scheme, port or letter case"
-	case c.Kind == call.Shell && p.written:
+	case c.Kind == call.Shell && p.used:
 		return "it may write such a file"
 	case c.Kind == call.Shell:
 		return p.argument.command.InDoubt(r.Script)

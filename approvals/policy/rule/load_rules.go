@@ -123,8 +123,8 @@ func (r *ruleReader) patternList(to *[]*Pattern, covers bool) func(*yaml.Node, s
 		r.has[to] = true
 		r.later = append(r.later, func() {
 			r.patterns(n, path, r.rule, r.in, covers, to)
-			for _, p := range r.to.ask {
-				p.written = p.class != nil && *p.class == call.Path
+			for _, p := range slices.Concat(r.to.deny, r.to.ask) {
+				p.used = p.class != nil && *p.class == call.Path
 			}
 		})
 	}

@@ -28,7 +28,7 @@ type Pattern struct {
 	oneServer bool           // of an MCP server that a rule allows: not for a server whose name goes on after a __
 	mended    *regexp.Regexp // of the names that agents mend to one of Tool: see [toolname.Pattern]; nil for a tool without a star, and for * alone
 	class     *call.Kind     // path(argument) or shell(argument): for every tool of a kind; nil: for the named tools
-	written   bool           // it is also about the files that shell commands write
+	used      bool           // it is also about the paths that shell commands read or write
 	Any       bool           // no argument part: every call of the tool
 	argument  argumentForms
 }
@@ -97,7 +97,7 @@ func (p *Pattern) IsFor(tool string, k call.Kind) bool {
 	if p.oneServer && !isOneName(strings.TrimPrefix(tool, p.Tool.Prefix())) {
 		return false // it may be of another server
 	}
-	return (p.Tool.Match(tool) || (p.class != nil && k == *p.class) || (p.written && k == call.Shell)) && p.Rule.concerns(k)
+	return (p.Tool.Match(tool) || (p.class != nil && k == *p.class) || (p.used && k == call.Shell)) && p.Rule.concerns(k)
 }
 
 // isOneName reports whether a text is the name of a tool without that of a server.
@@ -136,7 +136,7 @@ func (p *Pattern) check(k call.Kind, allows bool) error {
 // keys returns the lookup keys of a deny or ask pattern, or none if any resource may match. A
 // resource that matches has one of them.
 func (p *Pattern) keys(k call.Kind) []string {
-	if p.Any || p.argument.star || p.Rule.MatchesArguments || (p.written && k == call.Shell) {
+	if p.Any || p.argument.star || p.Rule.MatchesArguments || (p.used && k == call.Shell) {
 		return nil
 	}
 	switch k {

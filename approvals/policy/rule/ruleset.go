@@ -129,7 +129,7 @@ func (p *Set) Warnings() []string {
 		found = append(found, fmt.Sprintf("%s: %s allows any arguments of %s, also files that may hold secrets: write %s(...) to allow some.",
 			one.Where, one.Text, someOf(names), names[0]))
 	}
-	return slices.Concat(found, p.everything(patterns), p.wideSecrets(), p.untainted(), p.withoutWorkspace(), p.questionWarnings())
+	return slices.Concat(found, p.denyByTool(), p.everything(patterns), p.wideSecrets(), p.untainted(), p.withoutWorkspace(), p.questionWarnings())
 }
 
 // everything warns of patterns that cover whatever a program or a tool does.
@@ -142,6 +142,21 @@ func (p *Set) everything(patterns []*Pattern) (warnings []string) {
 		}
 	}
 	return warnings
+}
+
+// denyByTool warns of a deny pattern for a tool that reads files, where no pattern denies the same paths to commands.
+func (p *Set) denyByTool() []string {
+	var found []string
+	for _, pattern := range p.Deny.All {
+		_, argument, _ := strings.Cut(pattern.Text, "(")
+		named := p.Known.Tool(pattern.Tool.Text())
+		reads := pattern.Tool.Literal() && pattern.class == nil && !pattern.Any && named != nil && named.Kind == call.Path && named.RiskOr("") == approvals.RiskLow
+		if !reads || slices.ContainsFunc(p.Deny.All, func(other *Pattern) bool { return other.Text == "path("+argument }) {
+			continue
+		}
+		found = append(found, fmt.Sprintf("%s: %s denies one tool, and commands can read the same files: write path(%s for every tool and command.", pattern.Where, pattern.Text, argument))
+	}
+	return found
 }
 
 // withoutWorkspace warns of a rule for the workspace where the policy names none.

@@ -29,7 +29,8 @@ func TestStarter(t *testing.T) {
 	f(policy.Ask, "WebFetch", "url", "https://example.org/")
 	f(policy.Ask, "unknown", "x", "y")
 	f(policy.Allow, "execute_command", "command", "git status")
-	f(policy.Ask, "Bash", "command", "sudo rm -rf /usr", "ls; rm -rf ~/x", "dd if=/dev/zero of=/dev/sda", "mkfs.ext4 disk.img", "git show HEAD:.env", "cp x policy.yaml", "ls ~/.ssh")
+	f(policy.Ask, "Bash", "command", "sudo rm -rf /usr", "ls; rm -rf ~/x", "dd if=/dev/zero of=/dev/sda", "mkfs.ext4 disk.img", "git show HEAD:.env", "ls ~/.ssh")
+	f(policy.Deny, "Bash", "command", "cp x policy.yaml", "echo x > policy.yaml")
 	f(policy.Ask, "WebSearch", "query", "dd examples", "rm -rf / explained", "curl x")
 	if v := p.Judge(policy.Call{Tool: "WebFetch", Arguments: argument("url", "https://example.org/")}); len(v.Flags) > 0 {
 		t.Errorf("a URL is not what the rules are about: %q", v.Flags)
@@ -86,7 +87,7 @@ func TestStarterKeepsItsFiles(t *testing.T) {
 		f(policy.Deny, "str_replace_based_edit_tool", argument("path", path))
 		f(policy.Deny, "mcp__filesystem__move_file", `{"source":"x","destination":"`+path+`"}`)
 		f(policy.Deny, "apply_patch", argument("input", "*** Begin Patch\n*** Add File: "+path+"\n+x\n*** End Patch"))
-		f(policy.Ask, "Bash", argument("command", "cp evil "+path))
+		f(policy.Deny, "Bash", argument("command", "cp evil "+path))
 	}
 	f(policy.Allow, "Write", argument("file_path", "src/a.go"))
 	f(policy.Allow, "Edit", argument("file_path", "/home/me/app/src/a.go")) // F5: absolute paths want an absolute pattern

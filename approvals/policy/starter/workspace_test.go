@@ -112,12 +112,13 @@ func TestWorkspaceStarter(t *testing.T) {
 		// discarded work, CI, hooks
 		"rm a.go", "rm -rf src", "git reset --hard", "git checkout .", "git checkout -- a.go", "git restore a.go", "git clean -fd", "git stash drop", "git branch -D x", "git commit --amend", "git rebase -i HEAD~2", "mv .env x", "mv a .git/hooks/pre-commit", "mv a /etc/x", "mv a /tmp/x", "cp a .github/workflows/ci.yml", "cp a ~/x", "cp .env b", "cp /etc/x a", "chmod 777 a", "chmod +x .git/hooks/pre-commit",
 		"echo x > .github/workflows/ci.yml", "echo x >> .git/hooks/pre-commit", "echo x > .env", "echo x > ../x", "echo x > /etc/x", "cd .git && touch x", "mkdir .husky", "touch .claude/settings.json", "prettier --write .github/x.yml",
-		"echo x > package-lock.json", "echo x > deploy/run.sh", "gofmt -w /etc/x.go", "echo x > policy.yaml", "tee .env < b")
+		"echo x > package-lock.json", "echo x > deploy/run.sh", "gofmt -w /etc/x.go", "tee .env < b")
 	f(policy.Allow, "Edit", "file_path", "APP/src/a.go", "src/a.go", "APP/Makefile", "APP/package.json")
 	f(policy.Allow, "apply_patch", "input", "*** Begin Patch\n*** Add File: src/x\n+x\n*** End Patch")
 	f(policy.Allow, "Read", "file_path", "APP/.github/workflows/ci.yml", "/usr/include/stdio.h")
 	f(policy.Ask, "Edit", "file_path", "APP/.env", "APP/.env.local", "APP/.github/workflows/ci.yml", "APP/.gitlab-ci.yml", "APP/.husky/pre-commit", "APP/.git/config", "APP/sub/.git/hooks/x", "APP/.claude/settings.json",
 		"APP/.vscode/tasks.json", "APP/go.sum", "APP/package-lock.json", "APP/scripts/deploy.sh", "APP/../x", "/etc/hosts", "~/.bashrc", "APP/id_rsa")
+	f(policy.Deny, "Bash", "command", "echo x > policy.yaml")
 	f(policy.Deny, "Edit", "file_path", "APP/policy.yaml", "APP/../policy.yaml")
 	f(policy.Ask, "delete_file", "path", "APP/a")
 	f(policy.Ask, "get_order", "id", "7")
