@@ -117,6 +117,7 @@ var floors = [][]string{
 	{
 		"approvals/judge",
 		"approvals/policy/cases",
+		"approvals/policy/claudecode",
 		"internal/testing/storetest",
 		"internal/textview",
 		"proxy/hosted",

@@ -28,6 +28,7 @@ type policyCommand struct {
 	Replay  policyReplayCommand  `cmd:"" help:"Judge recorded calls by a new policy and show what would have changed."`
 	Learn   policyLearnCommand   `cmd:"" help:"Propose rules from the decisions of people, as a diff of a policy file."`
 	Init    policyInitCommand    `cmd:"" help:"Write a policy to start from."`
+	Import  policyImportCommand  `cmd:"" help:"Print a policy with the permissions in the settings of an agent."`
 }
 
 // loadPolicy reads a policy file.

@@ -108,6 +108,13 @@ func TestURLGlobs(t *testing.T) {
 	f("https://*.example/x/**", "https://a.example/x/y", true, Yes)
 	f("https://*.example/x/**", "https://a.b.example/x/y", false, No)
 	f("https://a.example/x", "https://a.example/X", false, Maybe)
+	f("domain:a.example", "https://a.example/x", true, Yes)
+	f("domain:a.example", "http://a.example/", true, Yes)
+	f("domain:a.example", "https://b.a.example/", false, No)
+	f("domain:a.example", "https://a.example.evil.io/", false, No)
+	f("domain:a.example", "https://a.example:8443/", false, Yes)
+	f("domain:a.example", "ftp://a.example/", false, Maybe)
+	f("domain:*.example", "https://a.example/", true, Yes)
 	for text, want := range map[string]string{
 		"https://u@a.example/": "hides the host", "a.example": "scheme", "https://127.1/": "number", "https://a.example/%2e%2e/": "escapes",
 		"https://a.example/../x": "..", "https://a.example./": "dot", "https://[::ffff:1.2.3.4]/": "IPv4", "https:///x": "no host", "https://a.example/a b": "not valid",
@@ -116,7 +123,7 @@ func TestURLGlobs(t *testing.T) {
 			t.Errorf("%q: %q, want %q", text, problem, want)
 		}
 	}
-	for _, pattern := range []string{"a.example", "https://", "https://a.example:x", "https://a**.example", "https://a.example/?q"} {
+	for _, pattern := range []string{"a.example", "https://", "https://a.example:x", "https://a**.example", "https://a.example/?q", "domain:", "domain:a.example/x", "domain:a.example:8443", "domain:a@b"} {
 		if g, err := NewURLGlob(pattern); err == nil {
 			t.Errorf("%q is %+v", pattern, g)
 		}

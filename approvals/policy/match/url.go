@@ -132,8 +132,11 @@ type URLGlob struct {
 	Fixed  bool
 }
 
-// NewURLGlob reads the argument of a pattern for URLs.
+// NewURLGlob reads the argument of a pattern for URLs: scheme://host/path, or domain:HOST for all pages of a host.
 func NewURLGlob(text string) (*URLGlob, error) {
+	if host, ok := strings.CutPrefix(text, "domain:"); ok && !strings.ContainsAny(host, "/:") {
+		text = "http*://" + host
+	}
 	scheme, rest, found := strings.Cut(text, "://")
 	if !found || scheme == "" {
 		return nil, errors.New("is no URL pattern: write scheme://host/path, with * for any scheme")

@@ -79,6 +79,9 @@ func describePath(argument string) shell.Described {
 
 func describeURL(argument string) shell.Described {
 	d := shell.Described{Covers: "this page"}
+	if host, ok := strings.CutPrefix(argument, "domain:"); ok {
+		argument = "https://" + host
+	}
 	scheme, rest, _ := strings.Cut(argument, "://")
 	host, path, hasPath := strings.Cut(rest, "/")
 	switch {
