@@ -4,7 +4,7 @@ import (
 	"slices"
 	"strings"
 
-	"github.com/heldcall/heldcall/intercept/sse"
+	"github.com/heldcall/heldcall/intercept/strictjson"
 	"github.com/tidwall/gjson"
 )
 
@@ -18,8 +18,9 @@ type Answer struct {
 
 	body      Body // the current upstream body
 	traits    Traits
-	calls     []*Unit  // of the body: as they began, after its end in the order of the codec
-	contents  Contents // of the body, after its end
+	texts     strictjson.Texts // of the events of the body
+	calls     []*Unit          // of the body: as they began, after its end in the order of the codec
+	contents  Contents         // of the body, after its end
 	out       PassBuffer
 	kept      HoldBuffer[heldPart]
 	templates templates
@@ -47,7 +48,7 @@ func (a *Answer) Begin() {
 	a.budget.buffered, a.budget.calls, a.budget.errors = 0, 0, 0
 	a.body.Begin(a.limits.MaxBytes)
 	a.traits = a.codec.Begin()
-	a.body.Texts.Names = a.traits.Texts
+	a.texts = strictjson.Texts{Names: a.traits.Texts}
 }
 
 // Write takes bytes of the upstream's body and returns those that may go to the agent at
@@ -86,16 +87,20 @@ func (a *Answer) End(framed bool) (out []byte, err error) {
 	return out, err
 }
 
+// readWhole takes a body that is one event.
 func (a *Answer) readWhole(framed bool) error {
-	value, err := a.body.Value(framed)
-	if err != nil {
+	p := &a.reading
+	*p = Part{Bytes: a.body.Rest(), Whole: true, answer: a}
+	switch err := a.body.frame().Parse(p); {
+	case err != nil && !framed:
+		return Cut()
+	case err != nil:
 		return err
 	}
-	if err := a.limits.quoted([][]byte{value}, false, &a.budget); err != nil {
+	if err := a.limits.quoted(p.Payloads, false, &a.budget); err != nil {
 		return err
 	}
-	a.reading = Part{Bytes: value, answer: a}
-	return a.codec.ReadWhole(&a.reading)
+	return a.codec.Read(p)
 }
 
 // endStream takes a last part without a blank line.
@@ -106,7 +111,7 @@ func (a *Answer) endStream() ([]byte, error) {
 			return a.out.Take(), err
 		}
 		if a.kept.Len() <= before { // it went out
-			a.unended = Unended(rest)
+			a.unended = a.body.frame().Unended(rest)
 		}
 	}
 	return a.out.Take(), nil
@@ -120,8 +125,11 @@ func (a *Answer) part(part []byte, last bool) error {
 		}
 	}
 	p := &a.reading
-	*p = Part{Bytes: part, Lines: sse.Parse(part), Last: last, answer: a}
-	if err := a.body.Payloads(p, a.continued || len(a.calls) > 0); err != nil {
+	*p = Part{Bytes: part, Last: last, answer: a, texts: &a.texts, callless: !a.continued && len(a.calls) == 0}
+	if err := a.body.frame().Parse(p); err != nil {
+		return err
+	}
+	if err := a.body.frame().Check(p); err != nil {
 		return err
 	}
 	if err := a.codec.Read(p); err != nil {
@@ -159,13 +167,15 @@ func (a *Answer) mayLeave(p *Part) bool {
 func (a *Answer) pass(p *Part) error {
 	if p.Rewritten {
 		a.plan = Plan{}
-		out, err := a.codec.Rewrite(p.Bytes, p.units, &a.plan)
-		a.out.Add(out)
+		events, err := a.codec.Rewrite(p, &a.plan)
+		if err == nil {
+			a.out.Add(p.rendered(events))
+		}
 		return err
 	}
 	a.out.Add(p.Bytes)
 	a.codec.Disposed(p, Sent)
-	a.templates.learn(p)
+	a.templates.learn(a.body.frame(), p)
 	return nil
 }
 
@@ -173,13 +183,13 @@ func (a *Answer) pass(p *Part) error {
 func (a *Answer) hold(p *Part) error {
 	a.codec.Disposed(p, Held)
 	if p.Spent && (a.held() || !slices.ContainsFunc(p.units, (*Unit).waiting)) {
-		a.templates.learn(p)
+		a.templates.learn(a.body.frame(), p)
 		return nil
 	}
 	if err := a.kept.Hold(p.Bytes, heldPart{p.units, p.Withheld || p.Ends}, a.limits.MaxBytes); err != nil {
 		return err
 	}
-	a.templates.learn(p)
+	a.templates.learn(a.body.frame(), p)
 	return nil
 }
 
@@ -236,7 +246,7 @@ type heldPart struct {
 // known takes a part of a known form: text, which passes or is held as the part from which the
 // form was learned, or a piece of the input of a call that is held.
 func (a *Answer) known(part []byte) (bool, error) {
-	t, texts := a.templates.match(part)
+	t, texts := a.templates.match(a.body.frame(), part)
 	held := a.held()
 	if t == nil || (t.Call != nil && (!held || t.Call.left)) {
 		return false, nil
@@ -267,7 +277,7 @@ func (a *Answer) Forget() { a.templates = templates{} }
 func (a *Answer) Shrink() {
 	a.kept.Pack()
 	a.body.Shrink()
-	a.templates, a.reading, a.plan = templates{}, Part{}, Plan{}
+	a.templates, a.reading, a.plan, a.texts = templates{}, Part{}, Plan{}, strictjson.Texts{}
 }
 
 // Await readies the answer for heartbeats before upstream has sent a byte. From then on the
@@ -351,15 +361,14 @@ func (a *Answer) Heartbeat(heartbeat Heartbeat) []byte {
 	if a.mustNotGrow() {
 		heartbeat = HeartbeatComment
 	}
-	before := a.unended
+	before, frame := []byte(a.unended), a.body.frame()
 	a.unended = ""
-	if event := a.codec.Heartbeat(form, heartbeat); event != nil {
-		return append([]byte(before), event...)
+	if form == FormStream && heartbeat != HeartbeatComment {
+		if events := a.codec.Heartbeat(heartbeat); len(events) > 0 {
+			return appendEvents(before, frame, events)
+		}
 	}
-	if form == FormWhole {
-		return []byte("\n")
-	}
-	return []byte(before + ": keepalive\n")
+	return append(before, frame.Idle()...)
 }
 
 // mustNotGrow reports whether nothing is held and an event of heldcall's would be one too
@@ -372,8 +381,6 @@ func (a *Answer) mustNotGrow() bool {
 // Fail ends an answer that has begun with e: a stream by events, a whole answer by an
 // error in place of its body.
 func (a *Answer) Fail(e *Error) []byte {
-	if a.body.Kind() == FormWhole {
-		return a.codec.Fail(nil, e, true)
-	}
-	return a.codec.Fail([]byte(a.unended), e, false)
+	events := a.codec.Fail(e, a.body.Kind() == FormWhole)
+	return appendEvents([]byte(a.unended), a.body.frame(), events)
 }

@@ -153,7 +153,7 @@ func checkToy(t *testing.T, got []byte, judged map[string]string) {
 	names, args := make(map[string]string), make(map[string]string)
 	var done []string
 	for _, part := range intercepttest.Parts(got) {
-		payloads, err := intercept.Payloads(part)
+		payloads, err := intercepttest.Payloads(part)
 		if err != nil {
 			t.Fatalf("the agent got a part that it cannot read: %v in %q", err, got)
 		}

@@ -1,12 +1,6 @@
 package intercept
 
-import (
-	"bytes"
-	"errors"
-
-	"github.com/heldcall/heldcall/intercept/sse"
-	"github.com/heldcall/heldcall/intercept/strictjson"
-)
+import "bytes"
 
 // Form is the form of an upstream body.
 type Form int
@@ -14,30 +8,36 @@ type Form int
 // The forms of a body. The first bytes decide, because Content-Type may be wrong.
 const (
 	FormUnknown Form = iota
-	FormStream       // server-sent events
+	FormStream       // events as they come
 	FormWhole        // one JSON value
 )
 
-// Body reads the bytes of one upstream body: a stream as its parts, another body as one
-// value. The zero value has no limit and is ready for use.
+// Body reads the bytes of one upstream body in the frame that its first bytes show. The zero value
+// has no limit and is ready for use.
 type Body struct {
 	// Max bounds the buffered bytes; 0 for no limit.
 	Max int
 	// Must is the form of the bodies before it of the same answer.
 	Must Form
-	// Texts reads the long texts of its events.
-	Texts strictjson.Texts
+	// Framed is the frame of the body, a stream, where the connection has decided it; nil for one of
+	// those below.
+	Framed Frame
 
-	form  Form
-	whole []byte // all bytes, unless it is a stream
-	led   byte   // the last byte of the lead, 0 if there is none
-	split sse.Splitter
-	style style // of its events
+	form   Form
+	opened []byte // the bytes before the form is known
+	led    byte   // the last byte of the lead, 0 if there is none
+	stream Stream
+	json   jsonBody
 }
 
 // Begin readies b for the next body of the same answer. At most limit bytes of
 // it are buffered; 0 for no limit.
-func (b *Body) Begin(limit int) { *b = Body{Max: limit, Must: b.Kind()} }
+func (b *Body) Begin(limit int) {
+	*b = Body{Max: limit, Must: b.Kind(), Framed: b.Framed}
+	if b.Framed != nil {
+		b.form = FormStream
+	}
+}
 
 // Form is the form of the body, as far as it is known.
 func (b *Body) Form() Form { return b.form }
@@ -50,25 +50,32 @@ func (b *Body) Kind() Form {
 	return b.form
 }
 
-// Write takes the next block. The parts of a stream are then taken with [Body.Next]. Lead
+// frame is the frame of the answer.
+func (b *Body) frame() Frame {
+	switch {
+	case b.Framed != nil:
+		return b.Framed
+	case b.Kind() == FormWhole:
+		return &b.json
+	}
+	return &b.stream
+}
+
+// Write takes the next block. The parts of the body are then taken with [Body.Next]. Lead
 // is what passes at once: blank lines before the body, with which some servers keep a
 // connection alive, and the byte order mark of a stream, unless it continues an answer.
 // The error is an [*Error].
 func (b *Body) Write(p []byte) (lead []byte, err error) {
-	switch b.form {
-	case FormUnknown:
+	if b.form == FormUnknown {
 		return b.open(p)
-	case FormWhole:
-		return nil, b.collect(p)
 	}
-	b.split.Write(p)
-	return nil, nil
+	return nil, b.frame().Write(p)
 }
 
 // open takes bytes before the form is known.
 func (b *Body) open(p []byte) (lead []byte, err error) {
-	if len(b.whole) > 0 {
-		p = append(b.whole, p...)
+	if len(b.opened) > 0 {
+		p = append(b.opened, p...)
 	}
 	text := bytes.TrimLeft(p, " \t\r\n")
 	lines := 1 + bytes.LastIndexAny(p[:len(p)-len(text)], "\r\n")
@@ -76,7 +83,7 @@ func (b *Body) open(p []byte) (lead []byte, err error) {
 	if lines > 0 {
 		b.led = lead[lines-1]
 	}
-	b.whole = nil
+	b.opened = nil
 	if err := b.sniff(text); err != nil {
 		return lead, err
 	}
@@ -89,30 +96,24 @@ func (b *Body) open(p []byte) (lead []byte, err error) {
 			p = p[n:]
 		}
 		if b.led == '\r' {
-			b.style = styleReturns
+			b.stream.style = styleReturns
 		}
-		b.split = sse.Splitter{Max: b.Max}
-		b.split.Write(p)
-		return lead, nil
-	case FormUnknown:
+		b.stream.split.Max = b.Max
+	case FormWhole:
+		b.json.max = b.Max
+	default:
 		if len(p) > maxBlanks {
 			return lead, NotUnderstood("it begins with more than %d blanks", maxBlanks)
 		}
-		p = bytes.Clone(p)
+		b.opened = bytes.Clone(p)
+		return lead, nil
 	}
-	return lead, b.collect(p)
+	return lead, b.frame().Write(p)
 }
 
 // maxBlanks bounds the blanks before a body in one line, which are read again with each
 // block.
 const maxBlanks = 16 << 10
-
-func (b *Body) collect(p []byte) error {
-	if b.whole = append(b.whole, p...); b.Max > 0 && len(b.whole) > b.Max {
-		return TooLong()
-	}
-	return nil
-}
 
 // TooLong is the error for an answer that is larger than the limit.
 func TooLong() *Error { return NotUnderstood("it is larger than proxy.max_body") }
@@ -140,56 +141,24 @@ func (b *Body) sniff(text []byte) error {
 	return nil
 }
 
-// Next returns the next whole part of a stream, or false if more bytes are needed. The
-// part aliases the block written, or memory that the next Write reuses. The error is an
-// [*Error].
+// Next returns the next whole part, see [Frame].
 func (b *Body) Next() (part []byte, ok bool, err error) {
-	if b.form != FormStream {
+	if b.form == FormUnknown {
 		return nil, false, nil
 	}
-	part, ok, err = b.split.Next()
-	if errors.Is(err, sse.ErrPartTooLong) {
-		err = TooLong()
-	}
-	return part, ok, err
+	return b.frame().Next()
 }
 
-// Rest returns the rest at the end of the body: of a stream a last part without its blank
-// line, of another body all that was not returned as lead.
+// Rest returns the rest at the end of the body that was not returned as lead or as a part.
 func (b *Body) Rest() []byte {
-	if b.form == FormStream {
-		return b.split.Rest()
+	if b.form == FormUnknown {
+		return b.opened
 	}
-	return b.whole
+	return b.frame().Rest()
 }
 
 // Shrink frees the buffers of a body that has ended.
-func (b *Body) Shrink() { b.split, b.Texts = sse.Splitter{Max: b.Max}, strictjson.Texts{} }
-
-// JSON is the rest without the blanks and byte order mark before it.
-func (b *Body) JSON() []byte {
-	return bytes.TrimPrefix(bytes.TrimLeft(b.whole, " \t\r\n"), byteOrderMark)
-}
-
-// Value returns the value of a whole body, strict JSON. The error is an [*Error].
-func (b *Body) Value(framed bool) ([]byte, error) {
-	value := b.JSON()
-	switch err := strictjson.Strict(value); {
-	case err != nil && !framed:
-		return nil, Cut()
-	case err != nil:
-		return nil, NotUnderstood("its body is not strict JSON (duplicate name, invalid UTF-8 or syntax)")
-	}
-	return value, nil
-}
-
-// Raw is the body as upstream sent it, of a stream the kept parts.
-func (b *Body) Raw(kept []byte) []byte {
-	if b.form == FormWhole {
-		return b.whole
-	}
-	return kept
-}
+func (b *Body) Shrink() { b.stream = Stream{style: b.stream.style} }
 
 // EmptyContinuation is the error for an empty continuation of an answer.
 func EmptyContinuation() *Error { return NotUnderstood("after a denial it is empty") }

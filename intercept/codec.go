@@ -2,41 +2,35 @@ package intercept
 
 // Codec reads and writes the answers to one request for one wire API. The [Answer] decides
 // what may leave; the codec decodes, rewrites and renders. One goroutine calls its methods,
-// for each upstream body: Begin, Read for each part of a stream (or ReadWhole), Close, and
+// for each upstream body: Begin, Read for each part, Close, and
 // then Plan.
 type Codec interface {
 	// Begin readies the codec for the next body of upstream, and returns how it is read.
 	Begin() Traits
-	// Read decodes a part of a stream. It reports each event about a unit with
-	// [Part.Event] and sets the fields of p. The error is an [*Error].
+	// Read decodes a part of the body: events of a stream, or the whole answer. It reports each event
+	// of a stream about a unit with [Part.Event] and sets the fields of p. The error is an [*Error].
 	Read(p *Part) error
-	// ReadWhole decodes a body that is one strict JSON value, p.Bytes.
-	ReadWhole(p *Part) error
+	// Disposed takes the disposition of the part of a stream that was read last.
+	Disposed(p *Part, d Disposition)
 	// Close checks the body at its end, and returns what it has. Framed reports whether the framing
 	// of a stream showed the end (it is true for other bodies), held whether parts are held.
 	Close(framed, held bool) (Contents, error)
 	// Call describes a call, as far as it was read, with all ambiguities that it would have if
 	// nothing followed.
 	Call(u *Unit) Call
-	// Rewrite returns a part of a stream as the agent gets it: with the calls that reach it in
-	// canonical form, and as a part of the answer that it has begun to read.
-	Rewrite(part []byte, units []*Unit, plan *Plan) ([]byte, error)
-	// RewriteWhole is Rewrite for a body that is one JSON value; nil for no change.
-	RewriteWhole(value []byte, plan *Plan) ([]byte, error)
-	// Notice renders the events after the held parts of a stream: the closing notice, or
-	// the ends of open units if the answer continues.
-	Notice(plan *Plan) []byte
-	// Heartbeat is an event of a stream without content, nil if none fits the form: then
-	// a comment or a blank goes out.
-	Heartbeat(Form, Heartbeat) []byte
-	// Fail appends the end of a stream that fails or, for a whole answer, is the body.
-	Fail(dst []byte, e *Error, whole bool) []byte
-	// Disposed takes the disposition of the part that was read last.
-	Disposed(p *Part, d Disposition)
-
 	// Plan decides what follows from the rulings on the calls of the body: it completes the
 	// plan, and returns the resolution without its bytes.
 	Plan(plan *Plan) (Resolution, error)
+	// Rewrite returns the events of a part as the agent gets them: with the calls that reach it in
+	// canonical form, and as a part of the answer that it has begun to read.
+	Rewrite(p *Part, plan *Plan) ([]Event, error)
+	// Notice returns the events after the held parts of a stream: the closing notice, or
+	// the ends of open units if the answer continues.
+	Notice(plan *Plan) []Event
+	// Heartbeat returns an event of a stream without content, none if no event fits.
+	Heartbeat(Heartbeat) []Event
+	// Fail returns the end of a stream that fails or, for a whole answer, its body.
+	Fail(e *Error, whole bool) []Event
 }
 
 // Contents are those of a body that has ended.

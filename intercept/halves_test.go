@@ -45,7 +45,7 @@ func TestHalvesOfSurrogatePairs(t *testing.T) {
 		`{"delta":` + strings.Repeat(`{"delta":`, 5000) + `"call \ud83d"` + strings.Repeat("}", 5001):  false,
 		`{"type":"response.output_text.delta","delta":"a call of \ud83d","choices.delta.content":"x"}`: true,
 	} {
-		if _, got := readable([]byte(payload), new(strictjson.Texts)); got != want {
+		if got := new(Part).Add([]byte(payload)); got != want {
 			t.Errorf("%.200s: %t", payload, got)
 		}
 	}
@@ -55,8 +55,9 @@ func TestHalvesOfSurrogatePairs(t *testing.T) {
 // it, with halves or without.
 func TestHalvesInAnotherEvent(t *testing.T) {
 	const line = `{"a":1,"delta":"\ud83d"}`
-	if list, err := Payloads([]byte("data: {\"x\":\ndata: " + line + "\ndata: }\n\n")); err == nil {
-		t.Errorf("payloads: %q", list)
+	p := Part{Bytes: []byte("data: {\"x\":\ndata: " + line + "\ndata: }\n\n")}
+	if err := new(Stream).Parse(&p); err == nil {
+		t.Errorf("payloads: %q", p.Payloads)
 	}
 }
 

@@ -5,12 +5,13 @@ import (
 	"github.com/heldcall/heldcall/intercept/strictjson"
 )
 
-// Part is a part of a stream on its way through an [Answer].
+// Part is a part of a body on its way through an [Answer]: of a stream some events, else all of it.
 type Part struct {
 	Bytes    []byte
-	Lines    sse.Event
-	Payloads [][]byte
-	Abridged []strictjson.Abridged // each payload, without the long texts of [Traits]
+	Whole    bool                  // it is a body of one JSON value, and its event the answer
+	Payloads [][]byte              // the data of its events
+	Abridged []strictjson.Abridged // that of the events of a stream, without the long texts of [Traits]
+	Names    []string              // the names of its event, as any reader reads them; none if it has several events
 	Last     bool                  // the stream has ended within it
 
 	// The codec sets:
@@ -26,8 +27,52 @@ type Part struct {
 	// for none.
 	Form Template
 
-	answer *Answer
-	units  []*Unit // of its events, nil for an event about none
+	answer   *Answer
+	units    []*Unit           // of its events, nil for an event about none
+	lines    sse.Event         // of a stream of server-sent events
+	texts    *strictjson.Texts // reads the long texts of its events
+	callless bool              // the answer has no call so far
+}
+
+// Add adds the data of an event to those of the part, if it can be one: blank, the mark of
+// [IsDone], or JSON that is strict except for halves of surrogate pairs in text and in fragments of
+// arguments. It reports false otherwise.
+func (p *Part) Add(data []byte) bool {
+	if IsBlank(data) || IsDone(data) {
+		p.Payloads, p.Abridged = append(p.Payloads, data), append(p.Abridged, strictjson.Unabridged(data))
+		return true
+	}
+	if p.texts == nil {
+		p.texts = new(strictjson.Texts)
+	}
+	a := p.texts.Abridge(data)
+	if !a.IsStrict() && !strictjson.CutText(data) {
+		return false
+	}
+	p.Payloads, p.Abridged = append(p.Payloads, data), append(p.Abridged, a)
+	return true
+}
+
+// Name is the name of its events, "" for none.
+func (p *Part) Name() string { return string(p.lines.Name) }
+
+// Map joins the results of a function for each event that is not blank, with the number of the
+// event in the part.
+func (p *Part) Map(events func(i int, e Event) ([]Event, error)) (list []Event, err error) {
+	name := p.Name()
+	for i, data := range p.Payloads {
+		e := Event{Name: name, Data: string(data)}
+		if IsBlank(data) {
+			list = append(list, e)
+			continue
+		}
+		more, err := events(i, e)
+		if err != nil {
+			return nil, err
+		}
+		list = append(list, more...)
+	}
+	return list, nil
 }
 
 // Units lists the units of the events, in order.
@@ -39,8 +84,16 @@ func (p *Part) Buffer(n int) error { return p.answer.budget.buffer(n) }
 // Held reports whether parts before this one are held.
 func (p *Part) Held() bool { return p.answer.held() }
 
-// Send sends bytes to the agent.
-func (p *Part) Send(b []byte) { p.answer.out.Add(b) }
+// Send sends events to the agent, before the part.
+func (p *Part) Send(events []Event) {
+	p.answer.out.Add(appendEvents(nil, p.answer.body.frame(), events))
+}
+
+// Replace gives the part one other event, which has been read.
+func (p *Part) Replace(data string) {
+	e := Event{Name: p.Name(), Data: data}
+	p.Bytes, p.Payloads = p.answer.body.frame().Append(nil, e), [][]byte{[]byte(data)}
+}
 
 // Open takes a call that is new in the body.
 func (p *Part) Open(u *Unit) { p.answer.calls = append(p.answer.calls, u) }

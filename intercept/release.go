@@ -55,9 +55,7 @@ func (a *Answer) Release() ([]byte, error) {
 		u.Rule(Ruling{Action: Release})
 	}
 	a.plan = Plan{budget: &a.budget}
-	out, err := a.kept.Cut(parts, func(part []byte, of heldPart) ([]byte, error) {
-		return a.codec.Rewrite(part, of.units, &a.plan)
-	})
+	out, err := a.kept.Cut(parts, a.rewrite)
 	if err != nil {
 		return nil, err
 	}

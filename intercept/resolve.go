@@ -161,21 +161,37 @@ func (p *Plan) assign(calls []*Unit, rulings []Ruling) error {
 func (a *Answer) render(plan *Plan) ([]byte, error) {
 	switch {
 	case plan.Unchanged:
-		return a.body.Raw(a.kept.Bytes()), nil
+		if a.body.Form() == FormWhole {
+			return a.body.Rest(), nil
+		}
+		return a.kept.Bytes(), nil
 	case a.body.Kind() != FormWhole:
-		out, err := a.kept.Render(func(part []byte, of heldPart) ([]byte, error) {
-			return a.codec.Rewrite(part, of.units, plan)
-		})
+		out, err := a.kept.Render(a.rewrite)
 		if err != nil {
 			return nil, err
 		}
-		return append(out, a.codec.Notice(plan)...), nil
+		return appendEvents(out, a.body.frame(), a.codec.Notice(plan)), nil
 	case plan.Open:
 		return nil, nil
 	}
-	out, err := a.codec.RewriteWhole(a.body.JSON(), plan)
-	if out == nil && err == nil {
-		out = a.body.Rest()
+	p := Part{Bytes: a.body.Rest(), Whole: true, answer: a}
+	p.Payloads = [][]byte{a.body.json.value(p.Bytes)}
+	events, err := a.codec.Rewrite(&p, plan)
+	if err != nil {
+		return nil, err
 	}
-	return out, err
+	return p.rendered(events), nil
+}
+
+// rewrite returns a held part as the agent gets it.
+func (a *Answer) rewrite(part []byte, of heldPart) ([]byte, error) {
+	p := Part{Bytes: part, answer: a, units: of.units}
+	if err := a.body.frame().Parse(&p); err != nil {
+		return nil, err
+	}
+	events, err := a.codec.Rewrite(&p, &a.plan)
+	if err != nil {
+		return nil, err
+	}
+	return p.rendered(events), nil
 }

@@ -39,13 +39,13 @@ type templates struct {
 const knownTemplates = 4
 
 // match finds the template of a part.
-func (r *templates) match(part []byte) (*Template, [][]byte) {
+func (r *templates) match(frame Frame, part []byte) (*Template, [][]byte) {
 	var payload []byte
 	name, read := "", false
 	for i := range r.known {
 		t := &r.known[i]
 		if !read || t.Name != name {
-			payload, _ = Single(part, t.Name)
+			payload, _ = frame.Single(part, t.Name)
 			payload, name, read = unpadded(payload), t.Name, true
 		}
 		if len(payload) == 0 {
@@ -77,15 +77,15 @@ func unpadded(payload []byte) []byte {
 }
 
 // learn adds the form of a part that was just decoded.
-func (r *templates) learn(p *Part) {
+func (r *templates) learn(frame Frame, p *Part) {
 	t := p.Form
 	if len(t.Slots) == 0 {
 		return
 	}
-	payload, ok := Single(p.Bytes, t.Name)
+	payload, ok := frame.Single(p.Bytes, t.Name)
 	if !ok {
 		t.Name = ""
-		payload, ok = Single(p.Bytes, "")
+		payload, ok = frame.Single(p.Bytes, "")
 	}
 	if payload = unpadded(payload); !ok {
 		return

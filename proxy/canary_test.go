@@ -24,18 +24,16 @@ func (c blindCodec) Read(p *intercept.Part) error {
 	return nil
 }
 
-func (blindCodec) ReadWhole(*intercept.Part) error                    { return nil }
 func (blindCodec) Close(bool, bool) (c intercept.Contents, err error) { return c, nil }
+
 func (c blindCodec) Plan(p *intercept.Plan) (r intercept.Resolution, err error) {
 	p.Unchanged = !c.swallows
 	return r, nil
 }
 
-func (blindCodec) Rewrite([]byte, []*intercept.Unit, *intercept.Plan) ([]byte, error) {
+func (blindCodec) Rewrite(*intercept.Part, *intercept.Plan) ([]intercept.Event, error) {
 	return nil, nil
 }
-
-func (blindCodec) RewriteWhole([]byte, *intercept.Plan) ([]byte, error) { return []byte{}, nil }
 
 // closed is a dialect that serves none of its routes.
 type closed struct{ chat.Dialect }

@@ -150,11 +150,11 @@ type faultyCodec struct {
 	at string
 }
 
-func (c faultyCodec) Heartbeat(f intercept.Form, p intercept.Heartbeat) []byte {
+func (c faultyCodec) Heartbeat(h intercept.Heartbeat) []intercept.Event {
 	if c.at == "heartbeat" {
 		panic("a fault in heartbeat")
 	}
-	return c.Codec.Heartbeat(f, p)
+	return c.Codec.Heartbeat(h)
 }
 
 func (c faultyCodec) Begin() intercept.Traits {

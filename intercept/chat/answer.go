@@ -3,7 +3,6 @@ package chat
 import (
 	"github.com/heldcall/heldcall/intercept"
 
-	"github.com/heldcall/heldcall/intercept/sse"
 	"github.com/heldcall/heldcall/intercept/strictjson"
 	"github.com/tidwall/gjson"
 )
@@ -79,30 +78,26 @@ func (a *answer) text() string {
 }
 
 // Notice implements [intercept.Codec].
-func (a *answer) Notice(*intercept.Plan) []byte { return a.out.notices() }
+func (a *answer) Notice(*intercept.Plan) []intercept.Event { return a.out.notices() }
 
 // Heartbeat implements [intercept.Codec]. The event repeats the id of the stream, without
 // choices or with an empty delta of one that has not ended.
-func (a *answer) Heartbeat(form intercept.Form, heartbeat intercept.Heartbeat) []byte {
-	if form == intercept.FormWhole || heartbeat == intercept.HeartbeatComment || a.out.head.id == "" {
+func (a *answer) Heartbeat(heartbeat intercept.Heartbeat) []intercept.Event {
+	if a.out.head.id == "" {
 		return nil
 	}
 	if heartbeat != intercept.HeartbeatDelta {
-		return a.out.head.event()
+		return []intercept.Event{a.out.head.event()}
 	}
 	for _, l := range a.out.choices {
 		if !l.sent.finish {
-			return a.out.head.event(choiceJSON(l.index, "", "null"))
+			return []intercept.Event{a.out.head.event(choiceJSON(l.index, "", "null"))}
 		}
 	}
 	return nil
 }
 
 // Fail implements [intercept.Codec].
-func (*answer) Fail(dst []byte, e *intercept.Error, whole bool) []byte {
-	body := Dialect{}.Error(e)
-	if whole {
-		return body
-	}
-	return sse.AppendData(dst, "", body)
+func (*answer) Fail(e *intercept.Error, _ bool) []intercept.Event {
+	return []intercept.Event{{Data: string(Dialect{}.Error(e))}}
 }

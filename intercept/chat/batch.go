@@ -49,6 +49,9 @@ func (p *eventBatch) anyDelta(predicate func(*choiceDelta) bool) bool {
 // Read implements [intercept.Codec].
 func (a *answer) Read(part *intercept.Part) error {
 	p := &a.batch
+	if part.Whole {
+		return a.readWhole(part.Payloads[0])
+	}
 	if !part.Held() {
 		a.body.heldLeft()
 	}

@@ -4,7 +4,7 @@ import (
 	"fmt"
 	"strings"
 
-	"github.com/heldcall/heldcall/intercept/sse"
+	"github.com/heldcall/heldcall/intercept"
 	"github.com/tidwall/gjson"
 )
 
@@ -31,9 +31,9 @@ func choiceJSON(index int, delta, finish string) string {
 	return fmt.Sprintf(`{"index":%d,"delta":{%s},"finish_reason":%s}`, index, delta, finish)
 }
 
-// event renders an event of a stream with the head and with choices.
-func (h *chunkHead) event(choices ...string) []byte {
-	return sse.AppendData(nil, "", []byte(h.chunk(choices...)))
+// event returns an event of a stream with the head and with choices.
+func (h *chunkHead) event(choices ...string) intercept.Event {
+	return intercept.Event{Data: h.chunk(choices...)}
 }
 
 // chunk renders a chunk with the head and with choices.

@@ -3,6 +3,7 @@ package chat
 import (
 	"testing"
 
+	"github.com/heldcall/heldcall/intercept"
 	"github.com/heldcall/heldcall/intercept/strictjson"
 )
 
@@ -22,7 +23,7 @@ func TestHeadEvent(t *testing.T) {
 		{"values that clients do not read", `"id":1,"created":"now","model":{},"system_fingerprint":null,`, `{"object":"chat.completion.chunk","choices":[{"index":0,"delta":{},"finish_reason":null}]}`},
 	} {
 		head := headOf(t, tt.fields).readable()
-		if got := string(head.event(choiceJSON(0, "", "null"))); got != "data: "+tt.want+"\n\n" {
+		if got := head.event(choiceJSON(0, "", "null")); got != (intercept.Event{Data: tt.want}) {
 			t.Errorf("%s: got %s", tt.name, got)
 		}
 		if chunk := head.chunk(); strictjson.Strict([]byte(chunk)) != nil {

@@ -5,7 +5,6 @@ import (
 	"slices"
 
 	"github.com/heldcall/heldcall/intercept"
-	"github.com/heldcall/heldcall/intercept/sse"
 	"github.com/heldcall/heldcall/intercept/strictjson"
 )
 
@@ -72,7 +71,7 @@ func (p *eventBatch) split() error {
 		return err
 	}
 	if p.out.continuing == nil {
-		p.part.Send(p.part.Bytes)
+		p.part.Send([]intercept.Event{{Name: p.part.Name(), Data: patch.JSON}})
 		for d := range p.deltas() {
 			p.body.known(d.index).output.send(d)
 		}
@@ -93,8 +92,7 @@ func (p *eventBatch) replace(payload string) error {
 		return err
 	}
 	p.chunks[0] = c
-	p.part.Payloads = [][]byte{[]byte(payload)}
-	p.part.Bytes = sse.AppendData(nil, string(p.part.Lines.Name), p.part.Payloads[0])
+	p.part.Replace(payload)
 	return nil
 }
 

@@ -167,7 +167,7 @@ func overtaking(stream []byte) (text map[string][]string, rest []string) {
 }
 
 func wordsOnly(part []byte, bound map[int64]bool) (key string, indexes []int64) {
-	list, _ := intercept.Payloads(part)
+	list, _ := intercepttest.Payloads(part)
 	words := len(list) > 0
 	for _, data := range list {
 		choices := gjson.GetBytes(data, "choices").Array()

@@ -182,16 +182,16 @@ func (l *outputChoice) send(d *choiceDelta) {
 	}
 }
 
-// notices renders all notices that the agent does not have, each with an end.
-func (o *output) notices() (out []byte) {
+// notices are the events of all notices that the agent does not have, each with an end.
+func (o *output) notices() (out []intercept.Event) {
 	for _, l := range o.choices {
 		out = append(out, l.closingNotice(&o.head, true)...)
 	}
 	return out
 }
 
-// closingNotice renders the notice of the choice, if it has one that the agent does not have.
-func (l *outputChoice) closingNotice(head *chunkHead, end bool) []byte {
+// closingNotice has the notice of the choice, if it has one that the agent does not have.
+func (l *outputChoice) closingNotice(head *chunkHead, end bool) []intercept.Event {
 	if l.notice == "" || l.sent.notice {
 		return nil
 	}
@@ -201,9 +201,9 @@ func (l *outputChoice) closingNotice(head *chunkHead, end bool) []byte {
 	}
 	l.sent.notice, l.sent.role, l.sent.finish = true, true, end
 	text := strictjson.Paragraph(l.text(), l.notice)
-	out := head.event(choiceJSON(l.index, role+`"content":`+strictjson.Quote(text), "null"))
+	out := []intercept.Event{head.event(choiceJSON(l.index, role+`"content":`+strictjson.Quote(text), "null"))}
 	if end {
-		out = append(out, head.event(choiceJSON(l.index, "", l.now.stopReason()))...)
+		out = append(out, head.event(choiceJSON(l.index, "", l.now.stopReason())))
 	}
 	return out
 }

@@ -5,7 +5,7 @@ import (
 	"strconv"
 	"strings"
 
-	"github.com/heldcall/heldcall/intercept/sse"
+	"github.com/heldcall/heldcall/intercept"
 	"github.com/heldcall/heldcall/intercept/strictjson"
 	"github.com/tidwall/gjson"
 )
@@ -13,7 +13,7 @@ import (
 // takeApart renders an event with calls as several: one with the text and the other fields of the
 // message, one for each call in canonical form, and one with the rest. Of an event of a call that
 // does not reach the agent as the model made it, only known fields go out.
-func (w *rewriter) takeApart(c *chunk) ([]byte, error) {
+func (w *rewriter) takeApart(c *chunk) ([]intercept.Event, error) {
 	known := slices.ContainsFunc(c.choices, func(d choiceDelta) bool { return w.body.known(d.index).changes(w.plan) })
 	out, err := w.appendEvent(nil, w.messageEvent(c, known))
 	if err != nil {
@@ -28,7 +28,7 @@ func (w *rewriter) takeApart(c *chunk) ([]byte, error) {
 }
 
 // appendEvent appends an event without calls as the agent gets it; "" for none.
-func (w *rewriter) appendEvent(out []byte, payload string) ([]byte, error) {
+func (w *rewriter) appendEvent(out []intercept.Event, payload string) ([]intercept.Event, error) {
 	if payload == "" {
 		return out, nil
 	}
@@ -36,11 +36,7 @@ func (w *rewriter) appendEvent(out []byte, payload string) ([]byte, error) {
 	if err != nil {
 		return nil, err
 	}
-	r, err := w.revise(c)
-	if out = append(out, r.Before...); err == nil && !r.Drop {
-		out = sse.AppendData(out, "", []byte(r.JSON))
-	}
-	return out, err
+	return w.revise(out, "", c)
 }
 
 // messageEvent renders the text and the other fields of the messages of an event, or only the known
@@ -128,9 +124,9 @@ func otherFields(object string, names ...string) string {
 	return b.String()
 }
 
-// callEvents renders the calls of a choice that reach the agent in canonical form, one event each:
+// callEvents are the calls of a choice that reach the agent in canonical form, one event each:
 // all of them that have a ruling, with the first fragment of the choice that leaves then.
-func (w *rewriter) callEvents(c *choice) (out []byte) {
+func (w *rewriter) callEvents(c *choice) (out []intercept.Event) {
 	number := 0
 	for _, call := range c.calls() {
 		if !w.plan.Reaches(&call.Unit) {
@@ -138,7 +134,7 @@ func (w *rewriter) callEvents(c *choice) (out []byte) {
 		}
 		if !call.sent {
 			call.sent = true
-			out = append(out, w.callEvent(call, call.canonical(strconv.Itoa(number)))...)
+			out = append(out, w.callEvent(call, call.canonical(strconv.Itoa(number))))
 		}
 		if call.kind != kindLegacy {
 			number++
@@ -147,8 +143,8 @@ func (w *rewriter) callEvents(c *choice) (out []byte) {
 	return out
 }
 
-// callEvent renders an event with an entry of tool_calls, or with a function_call.
-func (w *rewriter) callEvent(call *call, entry string) []byte {
+// callEvent is an event with an entry of tool_calls, or with a function_call.
+func (w *rewriter) callEvent(call *call, entry string) intercept.Event {
 	field := `"tool_calls":[` + entry + "]"
 	if call.kind == kindLegacy {
 		field = `"function_call":` + entry

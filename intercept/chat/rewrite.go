@@ -17,46 +17,49 @@ type rewriter struct {
 }
 
 // Rewrite implements [intercept.Codec].
-func (a *answer) Rewrite(part []byte, _ []*intercept.Unit, p *intercept.Plan) ([]byte, error) {
-	payloads, err := intercept.Payloads(part)
-	if err != nil {
-		return nil, err
-	}
+func (a *answer) Rewrite(part *intercept.Part, p *intercept.Plan) ([]intercept.Event, error) {
 	w := &rewriter{body: &a.body, out: &a.out, plan: p}
-	return intercept.RewritePart(part, payloads, func(_ int, payload []byte) (intercept.Rewrite, error) {
-		if intercept.IsDone(payload) {
-			return intercept.Rewrite{JSON: string(payload), Drop: a.out.open, Before: a.out.notices()}, nil
+	if part.Whole {
+		return w.whole()
+	}
+	return part.Map(func(_ int, e intercept.Event) ([]intercept.Event, error) {
+		if intercept.IsDone([]byte(e.Data)) {
+			notices := a.out.notices()
+			if a.out.open {
+				return notices, nil
+			}
+			return append(notices, e), nil
 		}
-		c, err := decodeChunk(string(payload))
+		c, err := decodeChunk(e.Data)
 		if err != nil {
-			return intercept.Rewrite{}, err
+			return nil, err
 		}
 		if !c.hasCalls() {
-			return w.revise(c)
+			return w.revise(nil, e.Name, c)
 		}
-		out, err := w.takeApart(c)
-		return intercept.Rewrite{Drop: true, Before: out}, err
+		return w.takeApart(c)
 	})
 }
 
-// revise returns an event without calls as the agent gets it.
-func (w *rewriter) revise(c *chunk) (intercept.Rewrite, error) {
-	var notices []byte // of the choices that end in the event
+// revise appends an event without calls, with a name, as the agent gets it.
+func (w *rewriter) revise(out []intercept.Event, name string, c *chunk) ([]intercept.Event, error) {
 	for i := range c.choices {
 		if d := &c.choices[i]; d.finish != "" {
-			notices = append(notices, w.body.known(d.index).output.closingNotice(&w.out.head, false)...)
+			out = append(out, w.body.known(d.index).output.closingNotice(&w.out.head, false)...)
 		}
 	}
 	e := edit{Patch: strictjson.Patch{JSON: c.raw}, w: w, chunk: c}
 	if err := e.run(); err != nil {
-		return intercept.Rewrite{}, fmt.Errorf("rewrite an event: %w", err)
+		return nil, fmt.Errorf("rewrite an event: %w", err)
+	}
+	if e.drop {
+		return out, nil
 	}
 	for i := range c.choices {
-		if d := &c.choices[i]; !e.drop {
-			w.body.known(d.index).output.send(d)
-		}
+		d := &c.choices[i]
+		w.body.known(d.index).output.send(d)
 	}
-	return intercept.Rewrite{JSON: e.JSON, Drop: e.drop, Before: notices}, nil
+	return append(out, intercept.Event{Name: name, Data: e.JSON}), nil
 }
 
 // edit is the rewriting of one chunk.

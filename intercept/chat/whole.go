@@ -11,14 +11,14 @@ import (
 	"github.com/tidwall/gjson"
 )
 
-// ReadWhole implements [intercept.Codec].
-func (a *answer) ReadWhole(p *intercept.Part) error {
+// readWhole reads an answer that is one JSON value.
+func (a *answer) readWhole(value []byte) error {
 	continuing := a.out.continuing != nil
-	if a.body.whole = true; !continuing && !strictjson.NamesCall(p.Bytes) {
-		a.body.unread = p.Bytes
+	if a.body.whole = true; !continuing && !strictjson.NamesCall(value) {
+		a.body.unread = value
 		return nil
 	}
-	c, err := decodeWhole(string(p.Bytes))
+	c, err := decodeWhole(string(value))
 	if err != nil {
 		return err
 	}
@@ -67,9 +67,10 @@ func (c *choice) readWhole(d *choiceDelta) error {
 	return nil
 }
 
-// RewriteWhole implements [intercept.Codec].
-func (a *answer) RewriteWhole(_ []byte, p *intercept.Plan) ([]byte, error) {
-	body, err := a.out.join(&a.body)
+// whole is an answer that is one JSON value, over all bodies.
+func (w *rewriter) whole() ([]intercept.Event, error) {
+	out, p := w.out, w.plan
+	body, err := out.join(w.body)
 	if err != nil {
 		return nil, fmt.Errorf("join the choices of an answer: %w", err)
 	}
@@ -77,9 +78,8 @@ func (a *answer) RewriteWhole(_ []byte, p *intercept.Plan) ([]byte, error) {
 	if err != nil {
 		return nil, err
 	}
-	w := &rewriter{body: &a.body, out: &a.out, plan: p}
 	e := edit{Patch: strictjson.Patch{JSON: body}, w: w, chunk: c}
-	for position, l := range a.out.choices {
+	for position, l := range out.choices {
 		d := &c.choices[position]
 		path := fmt.Sprintf("choices.%d.", position)
 		if l.now.changes(p) {
@@ -92,10 +92,10 @@ func (a *answer) RewriteWhole(_ []byte, p *intercept.Plan) ([]byte, error) {
 		e.wholeText(path+"message.", l)
 		e.wholeReasoning(path+"message.", l)
 	}
-	if len(a.out.priorUsage) > 0 {
-		e.Set("usage", string(strictjson.AddUsage(a.out.priorUsage, []byte(a.body.usage))))
+	if len(out.priorUsage) > 0 {
+		e.Set("usage", string(strictjson.AddUsage(out.priorUsage, []byte(w.body.usage))))
 	}
-	return []byte(e.JSON), e.Err
+	return []intercept.Event{{Data: e.JSON}}, e.Err
 }
 
 // join returns the first body with each choice as its last body has it, in the order in

@@ -216,6 +216,18 @@ func Parts(stream []byte) (list [][]byte) {
 	}
 }
 
+// Parse reads the events of a part of an event stream.
+func Parse(part []byte) (*intercept.Part, error) {
+	p := &intercept.Part{Bytes: part}
+	return p, new(intercept.Stream).Parse(p)
+}
+
+// Payloads are the data of the events of a part of an event stream.
+func Payloads(part []byte) ([][]byte, error) {
+	p, err := Parse(part)
+	return p.Payloads, err
+}
+
 // ReleaseFirst releases the first call and denies the others.
 func ReleaseFirst(n int, c intercept.Call) intercept.Ruling {
 	if n == 0 {

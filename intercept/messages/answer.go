@@ -37,10 +37,12 @@ func (a *answer) Begin() intercept.Traits {
 }
 
 // Read implements [intercept.Codec].
-func (a *answer) Read(part *intercept.Part) error { return a.body.read(part) }
-
-// ReadWhole implements [intercept.Codec].
-func (a *answer) ReadWhole(part *intercept.Part) error { return a.body.readWhole(part) }
+func (a *answer) Read(part *intercept.Part) error {
+	if part.Whole {
+		return a.body.readWhole(part)
+	}
+	return a.body.read(part)
+}
 
 // Close implements [intercept.Codec].
 func (a *answer) Close(framed, _ bool) (contents intercept.Contents, err error) {
@@ -116,23 +118,25 @@ func (a *answer) Disposed(_ *intercept.Part, d intercept.Disposition) {
 
 // Heartbeat implements [intercept.Codec]: the event ping, which the API itself sends and
 // which all known clients accept at any place.
-func (*answer) Heartbeat(form intercept.Form, heartbeat intercept.Heartbeat) []byte {
-	if form == intercept.FormWhole || heartbeat == intercept.HeartbeatComment {
-		return nil
-	}
+func (*answer) Heartbeat(intercept.Heartbeat) []intercept.Event {
 	return appendEvent(nil, "ping", `{"type": "ping"}`)
 }
 
 // Fail implements [intercept.Codec].
-func (*answer) Fail(dst []byte, e *intercept.Error, whole bool) []byte {
-	if whole {
-		return errorBody(e)
-	}
-	return appendEvent(dst, "error", string(errorBody(e)))
+func (*answer) Fail(e *intercept.Error, _ bool) []intercept.Event {
+	return appendEvent(nil, "error", string(errorBody(e)))
 }
 
-func appendEvent(dst []byte, name, payload string) []byte {
-	return sse.AppendData(dst, name, []byte(payload))
+func appendEvent(list []intercept.Event, name, payload string) []intercept.Event {
+	return append(list, intercept.Event{Name: name, Data: payload})
+}
+
+// upstreamBody renders events as upstream sends them.
+func upstreamBody(events []intercept.Event) (out []byte) {
+	for _, e := range events {
+		out = sse.AppendData(out, e.Name, []byte(e.Data))
+	}
+	return out
 }
 
 // output records what the agent has got of the message besides its blocks.

@@ -45,14 +45,13 @@ func (b *body) spent() bool {
 }
 
 func (b *body) decode() error {
-	names := intercept.EventNames(b.part.Lines, len(b.part.Payloads))
 	for _, payload := range b.part.Payloads {
 		switch {
 		case intercept.IsBlank(payload):
 		case intercept.IsDone(payload):
 			b.part.Ends, b.doneAt = true, len(b.events)
 		default:
-			e, err := decode(string(payload), names)
+			e, err := decode(string(payload), b.part.Names)
 			if err != nil {
 				return err
 			}

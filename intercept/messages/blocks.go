@@ -142,8 +142,8 @@ func (l *blockList) place(b *block, plan *intercept.Plan) int {
 	return n
 }
 
-// closings renders the missing ends of the blocks that the agent has got.
-func (l *blockList) closings(plan *intercept.Plan) (out []byte) {
+// closings are the missing ends of the blocks that the agent has got.
+func (l *blockList) closings(plan *intercept.Plan) (out []intercept.Event) {
 	for _, b := range l.list {
 		if !b.ended && plan.Reaches(&b.Unit) {
 			b.ended = true

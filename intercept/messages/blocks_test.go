@@ -1,6 +1,7 @@
 package messages
 
 import (
+	"slices"
 	"strings"
 	"testing"
 
@@ -52,8 +53,8 @@ func TestPlace(t *testing.T) {
 		t.Errorf("the next block is number %d", got)
 	}
 	l.list[0].ended = true
-	want := string(appendBlockStop(appendBlockStop(nil, 3), 4))
-	if got := string(l.closings(&intercept.Plan{})); got != want {
+	want := appendBlockStop(appendBlockStop(nil, 3), 4)
+	if got := l.closings(&intercept.Plan{}); !slices.Equal(got, want) {
 		t.Errorf("ends %q, want %q", got, want)
 	}
 	if got := l.closings(&intercept.Plan{}); got != nil {

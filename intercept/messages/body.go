@@ -121,7 +121,7 @@ func (b *body) rewrites() bool { return b.number > 0 || b.joined }
 // readWhole reads a body that is one JSON value.
 func (b *body) readWhole(part *intercept.Part) error {
 	b.whole = true
-	m, err := decodeWhole(string(part.Bytes))
+	m, err := decodeWhole(string(part.Payloads[0]))
 	if err != nil {
 		return err
 	}

@@ -22,8 +22,8 @@ func (e *edit) arguments(b *block) string {
 	return b.call.arguments()
 }
 
-// call renders the events of a call.
-func (e *edit) call(b *block) (out []byte) {
+// call returns the events of a call.
+func (e *edit) call(b *block) (out []intercept.Event) {
 	e.answer.body.released = true
 	n := e.answer.body.blocks.place(b, e.plan)
 	out = appendBlockStart(out, n, b.call.block(b.call.id, "{}"))
@@ -50,30 +50,30 @@ func (e *edit) wholeCall(b *block) string {
 	return b.call.block(b.call.id, arguments)
 }
 
-func appendBlockStart(dst []byte, index int, block string) []byte {
+func appendBlockStart(dst []intercept.Event, index int, block string) []intercept.Event {
 	return appendEvent(dst, "content_block_start", fmt.Sprintf(`{"type":"content_block_start","index":%d,"content_block":%s}`, index, block))
 }
 
-func appendDelta(dst []byte, index int, kind, field, text string) []byte {
+func appendDelta(dst []intercept.Event, index int, kind, field, text string) []intercept.Event {
 	return appendEvent(dst, "content_block_delta", fmt.Sprintf(`{"type":"content_block_delta","index":%d,"delta":{"type":%q,%q:%s}}`, index, kind, field, strictjson.Quote(text)))
 }
 
-func appendBlockStop(dst []byte, index int) []byte {
+func appendBlockStop(dst []intercept.Event, index int) []intercept.Event {
 	return appendEvent(dst, "content_block_stop", fmt.Sprintf(`{"type":"content_block_stop","index":%d}`, index))
 }
 
 // Notice implements [intercept.Codec].
-func (a *answer) Notice(plan *intercept.Plan) []byte {
+func (a *answer) Notice(plan *intercept.Plan) []intercept.Event {
 	if plan.Open {
 		return a.body.blocks.closings(plan)
 	}
 	return a.closingNotice(plan, true)
 }
 
-// closingNotice renders what the message lacks before its end: the notice as its last
+// closingNotice is what the message lacks before its end: the notice as its last
 // block, unless it has gone out, and with end also the stop reason, if no event of the
 // stream has it.
-func (a *answer) closingNotice(plan *intercept.Plan, end bool) (out []byte) {
+func (a *answer) closingNotice(plan *intercept.Plan, end bool) (out []intercept.Event) {
 	stop := a.output.stop
 	if plan.Notice != "" && !a.output.notice {
 		a.output.notice = true

@@ -6,7 +6,6 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/heldcall/heldcall/intercept"
 	"github.com/heldcall/heldcall/intercept/intercepttest"
 	"github.com/heldcall/heldcall/intercept/sse"
 	"github.com/tidwall/gjson"
@@ -44,7 +43,7 @@ func (c client) calls(out []byte) (list []string) {
 	var blocks []*clientBlock
 	started := !c.position
 	for _, part := range intercepttest.Parts(out) {
-		payloads, err := intercept.Payloads(part)
+		payloads, err := intercepttest.Payloads(part)
 		if err != nil {
 			continue
 		}

@@ -9,7 +9,6 @@ import (
 	"github.com/google/go-cmp/cmp"
 	"github.com/heldcall/heldcall/intercept"
 	"github.com/heldcall/heldcall/intercept/intercepttest"
-	"github.com/heldcall/heldcall/intercept/sse"
 	"github.com/heldcall/heldcall/intercept/strictjson"
 	"github.com/tidwall/gjson"
 )
@@ -103,11 +102,11 @@ func checkEarly(t *testing.T, body, sizes []byte) {
 func renumbered(stream []byte) bool {
 	starts, next, odd := 0, int64(0), false
 	for _, part := range intercepttest.Parts(stream) {
-		list, _ := intercept.Payloads(part)
-		for _, data := range list {
+		p, _ := intercepttest.Parse(part)
+		for _, data := range p.Payloads {
 			e := gjson.ParseBytes(data)
 			name := e.Get("type").Str
-			if names := intercept.EventNames(sse.Parse(part), len(list)); name == "" && len(names) > 0 {
+			if names := p.Names; name == "" && len(names) > 0 {
 				name = names[0]
 			}
 			switch name {

@@ -137,14 +137,11 @@ func (Dialect) Canary(route intercept.Route, tool string, streamed bool) (reques
 	if !streamed {
 		return request, fmt.Appendf(nil, message, call, `"tool_use"`)
 	}
-	for _, e := range []struct{ name, payload string }{
-		{"message_start", `{"type":"message_start","message":` + fmt.Sprintf(message, "", "null") + `}`},
-		{"content_block_start", `{"type":"content_block_start","index":0,"content_block":` + call + `}`},
-		{"content_block_stop", `{"type":"content_block_stop","index":0}`},
-		{"message_delta", `{"type":"message_delta","delta":{"stop_reason":"tool_use","stop_sequence":null},"usage":{"output_tokens":1}}`},
-		{"message_stop", `{"type":"message_stop"}`},
-	} {
-		answer = appendEvent(answer, e.name, e.payload)
-	}
-	return request, answer
+	return request, upstreamBody([]intercept.Event{
+		{Name: "message_start", Data: `{"type":"message_start","message":` + fmt.Sprintf(message, "", "null") + `}`},
+		{Name: "content_block_start", Data: `{"type":"content_block_start","index":0,"content_block":` + call + `}`},
+		{Name: "content_block_stop", Data: `{"type":"content_block_stop","index":0}`},
+		{Name: "message_delta", Data: `{"type":"message_delta","delta":{"stop_reason":"tool_use","stop_sequence":null},"usage":{"output_tokens":1}}`},
+		{Name: "message_stop", Data: `{"type":"message_stop"}`},
+	})
 }

@@ -8,53 +8,56 @@ import (
 	"strings"
 
 	"github.com/heldcall/heldcall/intercept"
-	"github.com/heldcall/heldcall/intercept/sse"
 	"github.com/heldcall/heldcall/intercept/strictjson"
 	"github.com/tidwall/gjson"
 )
 
 // Rewrite implements [intercept.Codec]. Blocks get the numbers that they have in the
 // agent's message, and calls are rendered in canonical form.
-func (a *answer) Rewrite(part []byte, units []*intercept.Unit, plan *intercept.Plan) ([]byte, error) {
-	payloads, err := intercept.Payloads(part)
-	if err != nil {
-		return nil, err
+func (a *answer) Rewrite(part *intercept.Part, plan *intercept.Plan) ([]intercept.Event, error) {
+	if part.Whole {
+		return a.rewriteWhole(part.Payloads[0], plan)
 	}
-	names := intercept.EventNames(sse.Parse(part), len(payloads))
-	return intercept.RewritePart(part, payloads, func(_ int, payload []byte) (intercept.Rewrite, error) {
-		if intercept.IsDone(payload) {
-			return intercept.Rewrite{JSON: string(payload), Drop: plan.Open, Before: a.closingNotice(plan, true)}, nil
+	units := part.Units()
+	return part.Map(func(_ int, event intercept.Event) ([]intercept.Event, error) {
+		if intercept.IsDone([]byte(event.Data)) {
+			closing := a.closingNotice(plan, true)
+			if plan.Open {
+				return closing, nil
+			}
+			return append(closing, event), nil
 		}
-		ev, err := decode(string(payload), names)
+		ev, err := decode(event.Data, part.Names)
 		if err != nil {
-			return intercept.Rewrite{}, err
+			return nil, err
 		}
-		var closing []byte
+		var list []intercept.Event
 		if ev.kind == kindMessageDelta || ev.kind == kindMessageStop {
-			closing = a.closingNotice(plan, ev.kind == kindMessageStop)
+			list = a.closingNotice(plan, ev.kind == kindMessageStop)
 		}
 		e := edit{answer: a, plan: plan, Patch: strictjson.Patch{JSON: ev.raw}, units: units}
 		if e.event(ev); e.Err != nil {
-			return intercept.Rewrite{}, fmt.Errorf("rewrite an event: %w", e.Err)
+			return nil, fmt.Errorf("rewrite an event: %w", e.Err)
 		}
 		units = e.units
-		r := intercept.Rewrite{JSON: e.JSON, Drop: e.drop, Before: closing, After: e.after}
-		if len(payloads) > 1 && !r.Drop { // the name of the part is not that of each event in it
-			r.After = append(appendEvent(nil, gjson.Get(e.JSON, "type").Str, e.JSON), e.after...)
-			r.Drop = true
+		if !e.drop {
+			if event.Data = e.JSON; len(part.Payloads) > 1 { // the name of the part is not that of each event in it
+				event.Name = gjson.Get(e.JSON, "type").Str
+			}
+			list = append(list, event)
 		}
-		return r, nil
+		return append(list, e.after...), nil
 	})
 }
 
-// RewriteWhole implements [intercept.Codec].
-func (a *answer) RewriteWhole(value []byte, plan *intercept.Plan) ([]byte, error) {
+// rewriteWhole returns an answer that is one JSON value as the agent gets it.
+func (a *answer) rewriteWhole(value []byte, plan *intercept.Plan) ([]intercept.Event, error) {
 	m, err := decodeWhole(string(value))
 	if err != nil {
 		return nil, err
 	}
 	if m.failed || !m.object {
-		return nil, nil
+		return []intercept.Event{{Data: string(value)}}, nil
 	}
 	e := edit{answer: a, plan: plan, Patch: strictjson.Patch{JSON: string(value)}}
 	for _, b := range a.body.blocks.list {
@@ -73,7 +76,7 @@ func (a *answer) RewriteWhole(value []byte, plan *intercept.Plan) ([]byte, error
 			e.Set(f.name, f.first)
 		}
 	}
-	return []byte(e.JSON), e.Err
+	return []intercept.Event{{Data: e.JSON}}, e.Err
 }
 
 // edit rewrites one event, or a whole answer.
@@ -83,7 +86,7 @@ type edit struct {
 	plan   *intercept.Plan
 	units  []*intercept.Unit // of this event and those after it
 	drop   bool              // the event does not go out
-	after  []byte            // events that go out after it
+	after  []intercept.Event // that go out after it
 }
 
 // next returns the next block that the events are about.

@@ -141,7 +141,7 @@ func (r *request) Closing(streamed bool) []byte {
 	out = appendDelta(out, 0, "text_delta", "text", text)
 	out = appendBlockStop(out, 0)
 	out = appendEvent(out, "message_delta", `{"type":"message_delta","delta":{"stop_reason":"end_turn","stop_sequence":null},"usage":{"output_tokens":0}}`)
-	return appendEvent(out, "message_stop", `{"type":"message_stop"}`)
+	return upstreamBody(appendEvent(out, "message_stop", `{"type":"message_stop"}`))
 }
 
 // list renders a JSON array.

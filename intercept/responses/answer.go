@@ -97,8 +97,8 @@ func (a *answer) text() string { return a.prior.text + a.body.text() }
 // Heartbeat implements [intercept.Codec]: the event by which OpenAI keeps a stream
 // alive. Where the agent can ask for the events from a number on, it would change their
 // numbers.
-func (a *answer) Heartbeat(form intercept.Form, heartbeat intercept.Heartbeat) []byte {
-	if form == intercept.FormWhole || heartbeat == intercept.HeartbeatComment || a.body.resumable() {
+func (a *answer) Heartbeat(intercept.Heartbeat) []intercept.Event {
+	if a.body.resumable() {
 		return nil
 	}
 	return a.out.keepalive()
@@ -127,19 +127,19 @@ func (a *answer) unchanged() bool {
 }
 
 // Notice implements [intercept.Codec].
-func (a *answer) Notice(p *intercept.Plan) []byte {
+func (a *answer) Notice(p *intercept.Plan) []intercept.Event {
 	return a.out.closingNotice(closingText{a.limits.TurnID, p.Notice})
 }
 
 // Fail implements [intercept.Codec]: an error event and, where a response has begun, the
 // event that it has failed.
-func (a *answer) Fail(dst []byte, e *intercept.Error, whole bool) []byte {
+func (a *answer) Fail(e *intercept.Error, whole bool) []intercept.Event {
 	if whole {
-		return errorBody(e)
+		return []intercept.Event{{Data: string(errorBody(e))}}
 	}
 	message, code := strictjson.Quote("heldcall: "+e.Reason), strictjson.Quote(string(e.Code))
 	failed := `"code":` + code + `,"message":` + message
-	out := a.out.appendEvent(dst, "error", failed+`,"param":null,"error":`+errorObject(e))
+	out := a.out.appendEvent(nil, "error", failed+`,"param":null,"error":`+errorObject(e))
 	if a.out.head.id == "" {
 		return out
 	}

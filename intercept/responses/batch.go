@@ -19,9 +19,11 @@ type eventBatch struct {
 
 // Read implements [intercept.Codec].
 func (a *answer) Read(part *intercept.Part) error {
+	if part.Whole {
+		return a.readWhole(part)
+	}
 	p := &a.batch
 	*p = eventBatch{body: &a.body, out: &a.out, part: part, echo: a.req.id != "" || a.limits.Offered != nil, events: p.events[:0]}
-	names := intercept.EventNames(part.Lines, len(part.Payloads))
 	for i, payload := range part.Payloads {
 		var err error
 		switch {
@@ -32,7 +34,7 @@ func (a *answer) Read(part *intercept.Part) error {
 		case intercept.IsBlank(payload):
 			err = part.Event(nil, "")
 		default:
-			err = p.read(part.Abridged[i], names)
+			err = p.read(part.Abridged[i])
 		}
 		if err != nil {
 			return err
@@ -58,8 +60,8 @@ func (p *eventBatch) spent() bool {
 	return it != nil && it.call != nil && (kind == kindInput || (kind == kindDone && it.call.began != nil))
 }
 
-func (p *eventBatch) read(payload strictjson.Abridged, names []string) error {
-	e, err := decodeEvent(payload, names, p.echo)
+func (p *eventBatch) read(payload strictjson.Abridged) error {
+	e, err := decodeEvent(payload, p.part.Names, p.echo)
 	if err != nil {
 		return err
 	}

@@ -32,7 +32,7 @@ func modelInput(p *intercept.Plan, it *item) string {
 
 // canonicalEvents returns the events of a call in canonical form, in place of the first
 // of upstream's. No other event is between them, so that all clients read them alike.
-func (w *edit) canonicalEvents(it *item) (out []byte) {
+func (w *edit) canonicalEvents(it *item) (out []intercept.Event) {
 	if it.call.shown {
 		return nil
 	}

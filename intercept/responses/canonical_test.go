@@ -44,7 +44,7 @@ func bare(out []byte) string {
 	var b strings.Builder
 	delta := ""
 	for _, part := range intercepttest.Parts(out) {
-		list, _ := intercept.Payloads(part)
+		list, _ := intercepttest.Payloads(part)
 		for _, payload := range list {
 			v := gjson.ParseBytes(payload)
 			typ := v.Get("type").Str

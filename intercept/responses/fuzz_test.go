@@ -10,7 +10,6 @@ import (
 	"github.com/heldcall/heldcall/intercept"
 	"github.com/heldcall/heldcall/intercept/intercepttest"
 
-	"github.com/heldcall/heldcall/intercept/sse"
 	"github.com/heldcall/heldcall/intercept/strictjson"
 	"github.com/tidwall/gjson"
 )
@@ -143,9 +142,9 @@ func settled(body []byte) bool {
 		return o.pending() || slices.ContainsFunc(o.output, func(e *entry) bool { return e.typ == approvalRequest })
 	}
 	for _, part := range intercepttest.Parts(body) {
-		list, _ := intercept.Payloads(part)
-		for _, data := range list {
-			e, err := decodeEvent(strictjson.Unabridged(data), intercept.EventNames(sse.Parse(part), len(list)), true)
+		p, _ := intercepttest.Parse(part)
+		for _, data := range p.Payloads {
+			e, err := decodeEvent(strictjson.Unabridged(data), p.Names, true)
 			if err != nil {
 				continue
 			}

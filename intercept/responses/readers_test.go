@@ -34,7 +34,7 @@ func read(out []byte, skips bool) *reading {
 	var order []*fragments
 	for _, part := range intercepttest.Parts(out) {
 		event := sse.Parse(part)
-		list, _ := intercept.Payloads(part)
+		list, _ := intercepttest.Payloads(part)
 		for _, payload := range list {
 			v := gjson.ParseBytes(payload)
 			typ := v.Get("type").Str

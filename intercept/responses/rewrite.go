@@ -6,31 +6,36 @@ import (
 
 	"github.com/heldcall/heldcall/intercept"
 
-	"github.com/heldcall/heldcall/intercept/sse"
 	"github.com/heldcall/heldcall/intercept/strictjson"
 	"github.com/tidwall/gjson"
 )
 
 // Rewrite implements [intercept.Codec].
-func (a *answer) Rewrite(part []byte, units []*intercept.Unit, p *intercept.Plan) ([]byte, error) {
-	payloads, err := intercept.Payloads(part)
-	if err != nil {
-		return nil, err
+func (a *answer) Rewrite(part *intercept.Part, p *intercept.Plan) ([]intercept.Event, error) {
+	if part.Whole {
+		return a.rewriteWhole(p)
 	}
-	names := intercept.EventNames(sse.Parse(part), len(payloads))
-	return intercept.RewritePart(part, payloads, func(i int, payload []byte) (intercept.Rewrite, error) {
-		if intercept.IsDone(payload) {
-			return intercept.Rewrite{JSON: string(payload), Drop: p.Open, Before: a.Notice(p)}, nil
+	units := part.Units()
+	return part.Map(func(i int, event intercept.Event) ([]intercept.Event, error) {
+		if intercept.IsDone([]byte(event.Data)) {
+			notice := a.Notice(p)
+			if p.Open {
+				return notice, nil
+			}
+			return append(notice, event), nil
 		}
-		e, err := decodeEvent(strictjson.Unabridged(payload), names, true)
+		e, err := decodeEvent(strictjson.Unabridged([]byte(event.Data)), part.Names, true)
 		if err != nil {
-			return intercept.Rewrite{}, err
+			return nil, err
 		}
-		w := edit{answer: a, plan: p, event: e, item: itemOf(units[i]), Patch: strictjson.Patch{JSON: string(payload)}}
+		w := edit{answer: a, plan: p, event: e, item: itemOf(units[i]), Patch: strictjson.Patch{JSON: event.Data}}
 		if w.run(); w.Err != nil {
-			return intercept.Rewrite{}, fmt.Errorf("rewrite an event: %w", w.Err)
+			return nil, fmt.Errorf("rewrite an event: %w", w.Err)
 		}
-		return intercept.Rewrite{JSON: w.JSON, Drop: w.drop, Before: w.before}, nil
+		if event.Data = w.JSON; w.drop {
+			return w.before, nil
+		}
+		return append(w.before, event), nil
 	})
 }
 
@@ -39,10 +44,10 @@ type edit struct {
 	strictjson.Patch
 	answer *answer
 	plan   *intercept.Plan
-	event  *event // nil for a whole answer
-	item   *item  // that the event is about, nil for none
-	drop   bool   // the agent does not get the event
-	before []byte // events that go out before it
+	event  *event            // nil for a whole answer
+	item   *item             // that the event is about, nil for none
+	drop   bool              // the agent does not get the event
+	before []intercept.Event // that go out before it
 }
 
 func (w *edit) run() {

@@ -5,7 +5,6 @@ import (
 	"strconv"
 
 	"github.com/heldcall/heldcall/intercept"
-	"github.com/heldcall/heldcall/intercept/sse"
 	"github.com/heldcall/heldcall/intercept/strictjson"
 )
 
@@ -95,7 +94,7 @@ func (o *agentStream) count() (number string, known bool) {
 }
 
 // appendEvent appends an event of heldcall's, numbered as the others are.
-func (o *agentStream) appendEvent(out []byte, typ, fields string) []byte {
+func (o *agentStream) appendEvent(out []intercept.Event, typ, fields string) []intercept.Event {
 	if o.numbered {
 		o.renumbered = true
 		number, isSent := o.count()
@@ -104,18 +103,18 @@ func (o *agentStream) appendEvent(out []byte, typ, fields string) []byte {
 		}
 		fields = `"sequence_number":` + number + "," + fields
 	}
-	return sse.AppendData(out, typ, []byte(`{"type":`+strictjson.Quote(typ)+","+fields+"}"))
+	return append(out, intercept.Event{Name: typ, Data: `{"type":` + strictjson.Quote(typ) + "," + fields + "}"})
 }
 
 // keepalive is an event without content, nil before the first event of a stream and in
 // a stream whose events have no numbers.
-func (o *agentStream) keepalive() []byte {
+func (o *agentStream) keepalive() []intercept.Event {
 	if !o.numbered || o.next == 0 {
 		return nil
 	}
 	o.renumbered = true
 	number, _ := o.count()
-	return sse.AppendData(nil, "keepalive", []byte(`{"type":"keepalive","sequence_number":`+number+`}`))
+	return []intercept.Event{{Name: "keepalive", Data: `{"type":"keepalive","sequence_number":` + number + "}"}}
 }
 
 // previous is the response that the agent continues, by the id that it knows.
@@ -126,9 +125,9 @@ func (o *agentStream) previous() string {
 	return o.head.previous
 }
 
-// closingNotice renders the notice as a message of the assistant, unless it is empty or
+// closingNotice is the notice as a message of the assistant, unless it is empty or
 // was sent.
-func (o *agentStream) closingNotice(n closingText) (out []byte) {
+func (o *agentStream) closingNotice(n closingText) (out []intercept.Event) {
 	if n.text == "" || o.noticed {
 		return nil
 	}

@@ -103,9 +103,9 @@ func TestHead(t *testing.T) {
 
 func TestClosingNotice(t *testing.T) {
 	out, n := agentStream{numbered: true, next: 4, items: 2, after: -1}, closingText{turn: "t1", text: "No \"call\"."}
-	text := string(out.closingNotice(n))
+	events := out.closingNotice(n)
 	for i, want := range []string{"output_item.added", "content_part.added", "output_text.delta", "output_text.done", "content_part.done", "output_item.done"} {
-		_, line, _ := strings.Cut(strings.Split(text, "\n\n")[i], "data: ")
+		line := events[i].Data
 		v := gjson.Parse(line)
 		if v.Get("type").Str != "response."+want || v.Get("sequence_number").Int() != int64(4+i) || v.Get("output_index").Raw != "2" {
 			t.Errorf("event %d is %s", i, line)
@@ -128,10 +128,12 @@ func TestKeepalive(t *testing.T) {
 		{agentStream{numbered: true}, ""},
 		{agentStream{next: 3}, ""},
 	} {
-		event := string(tt.out.keepalive())
-		_, data, _ := strings.Cut(event, "data: ")
-		if gjson.Get(data, "sequence_number").Raw != tt.want {
-			t.Errorf("keepalive of %+v is %q", tt.out, event)
+		number := ""
+		for _, e := range tt.out.keepalive() {
+			number = gjson.Get(e.Data, "sequence_number").Raw
+		}
+		if number != tt.want {
+			t.Errorf("keepalive of %+v has number %q", tt.out, number)
 		}
 	}
 }

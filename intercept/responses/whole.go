@@ -10,10 +10,10 @@ import (
 	"github.com/tidwall/gjson"
 )
 
-// ReadWhole implements [intercept.Codec].
-func (a *answer) ReadWhole(p *intercept.Part) error {
+// readWhole reads an answer that is one JSON value.
+func (a *answer) readWhole(p *intercept.Part) error {
 	a.whole = true
-	o, err := decodeWhole(string(p.Bytes))
+	o, err := decodeWhole(string(p.Payloads[0]))
 	if err != nil {
 		return err
 	}
@@ -71,12 +71,12 @@ func (Dialect) SafeError(body []byte) bool {
 	return !slices.ContainsFunc(o.output, func(e *entry) bool { return e.form() != nil })
 }
 
-// RewriteWhole implements [intercept.Codec].
-func (a *answer) RewriteWhole(_ []byte, p *intercept.Plan) ([]byte, error) {
+// rewriteWhole returns an answer that is one JSON value as the agent gets it.
+func (a *answer) rewriteWhole(p *intercept.Plan) ([]intercept.Event, error) {
 	o := a.body.object
 	w := edit{answer: a, plan: p, Patch: strictjson.Patch{JSON: o.raw}}
 	if o.listed || a.out.continued {
 		w.response("", o, true)
 	}
-	return []byte(w.JSON), w.Err
+	return []intercept.Event{{Data: w.JSON}}, w.Err
 }

@@ -3,8 +3,6 @@ package intercept
 import (
 	"strings"
 	"testing"
-
-	"github.com/heldcall/heldcall/intercept/sse"
 )
 
 // What readers see in different ways is not understood.
@@ -25,8 +23,9 @@ func TestPayloadsThatReadersSeeDifferently(t *testing.T) {
 		"data:[\n" + strings.Repeat("data:1,\n", maxPayloads) + "data:1]\n\n": 1, // one event of many lines
 		"event: x\r\ndata: {\"a\":1}\r\n\r\n":                                 1,
 	} {
-		list, err := Payloads([]byte(part))
-		if n := len(list); (err != nil && want >= 0) || (err == nil && n != want) {
+		p := Part{Bytes: []byte(part)}
+		err := new(Stream).Parse(&p)
+		if n := len(p.Payloads); (err != nil && want >= 0) || (err == nil && n != want) {
 			t.Errorf("%.100q: %d payloads, %v", part, n, err)
 		}
 	}
@@ -83,7 +82,11 @@ func readBlock(b *Body, block string) error {
 		if !ok || err != nil {
 			return err
 		}
-		if err := b.Payloads(&Part{Bytes: part, Lines: sse.Parse(part)}, true); err != nil {
+		p := Part{Bytes: part}
+		if err := b.frame().Parse(&p); err != nil {
+			return err
+		}
+		if err := b.frame().Check(&p); err != nil {
 			return err
 		}
 	}

@@ -2,6 +2,7 @@ package intercept
 
 import (
 	"bytes"
+	"errors"
 	"slices"
 	"strings"
 
@@ -10,23 +11,40 @@ import (
 	"github.com/tidwall/gjson"
 )
 
-// Payloads returns the data of a part of a stream. By the standard the data lines are
-// joined. If that is no JSON but each line is, the server has separated its events by
-// single newlines, and lenient readers take each line. Lines that are not data must not
-// contain an object. Each payload is blank, the mark of [IsDone], or JSON that is strict
-// except for halves of surrogate pairs in text and in fragments of arguments. The error
-// is an [*Error].
-func Payloads(part []byte) ([][]byte, error) {
-	p := Part{Bytes: part, Lines: sse.Parse(part)}
-	err := p.split(true, new(strictjson.Texts))
-	return p.Payloads, err
+// Stream is the frame of a stream of server-sent events. The zero value has no limit and is ready
+// for use.
+type Stream struct {
+	split sse.Splitter
+	style style // of its events
 }
 
-// split finds the payloads of a part, see [Payloads]. Calls is that of [Body.Payloads].
-func (p *Part) split(calls bool, texts *strictjson.Texts) error {
-	event := &p.Lines
+// Write implements [Frame].
+func (s *Stream) Write(block []byte) error {
+	s.split.Write(block)
+	return nil
+}
+
+// Next implements [Frame].
+func (s *Stream) Next() (part []byte, ok bool, err error) {
+	part, ok, err = s.split.Next()
+	if errors.Is(err, sse.ErrPartTooLong) {
+		err = TooLong()
+	}
+	return part, ok, err
+}
+
+// Rest implements [Frame].
+func (s *Stream) Rest() []byte { return s.split.Rest() }
+
+// Parse implements [Frame]. By the standard the data lines are joined. If that is no JSON but each
+// line is, the server has separated its events by single newlines, and lenient readers take each
+// line. Lines that are not data must not contain an object. In a part of an answer without a call
+// they may be no server-sent events and contain no call, as servers write errors.
+func (*Stream) Parse(p *Part) error {
+	p.lines = sse.Parse(p.Bytes)
+	event := &p.lines
 	for _, line := range event.Stray {
-		if !harmlessLine(line) && (calls || len(event.Data) > 0 || !plainLine(line)) {
+		if !harmlessLine(line) && (!p.callless || len(event.Data) > 0 || !plainLine(line)) {
 			return NotUnderstood("a line of the event stream is neither data nor a comment")
 		}
 	}
@@ -36,25 +54,21 @@ func (p *Part) split(calls bool, texts *strictjson.Texts) error {
 	case event.Indented > 0 && event.Indented < len(event.Data), mixesLineEnds(p.Bytes):
 		return NotUnderstood("an event has lines that only some readers see")
 	}
-	joined := event.Joined()
-	if a, ok := readable(joined, texts); ok {
+	if p.Add(event.Joined()) {
 		if len(event.Data) > 1 && slices.ContainsFunc(event.Data, isEvent) {
 			return NotUnderstood("an event contains another in a line of its own")
 		}
-		p.Payloads, p.Abridged = [][]byte{joined}, []strictjson.Abridged{a}
+		p.Names = eventNames(event)
 		return nil
 	}
 	if len(event.Data) > maxPayloads {
 		return NotUnderstood("more than %d events are separated by single newlines", maxPayloads)
 	}
 	for _, line := range event.Data {
-		a, ok := readable(line, texts)
-		if !ok {
+		if !p.Add(line) {
 			return NotUnderstood("the data of an event is not strict JSON (duplicate name, invalid UTF-8 or syntax)")
 		}
-		p.Abridged = append(p.Abridged, a)
 	}
-	p.Payloads = event.Data
 	return nil
 }
 
@@ -62,28 +76,29 @@ func (p *Part) split(calls bool, texts *strictjson.Texts) error {
 // the memory of a short line.
 const maxPayloads = 1 << 16
 
-// Payloads finds the payloads of a part of the body, see [Payloads]. Every reader of a
-// stream must read the same parts of it: a part that some readers skip is an error beside
-// others. Calls reports that the answer has a call. Without one a part may have lines that
-// are no server-sent events and can contain no call, as servers write errors.
-func (b *Body) Payloads(p *Part, calls bool) error {
-	if err := p.split(calls, &b.Texts); err != nil {
-		return err
-	}
+// Check implements [Frame]. Every reader of a stream must read the same parts of it: a part that
+// some readers skip is an error beside others.
+func (s *Stream) Check(p *Part) error {
 	filled := slices.ContainsFunc(p.Payloads, func(b []byte) bool { return !IsBlank(b) && !IsDone(b) })
-	switch style := styleOf(&p.Lines, p.Bytes); {
+	switch style := styleOf(&p.lines, p.Bytes); {
 	case !filled && style != styleReturns:
 	case filled && bytes.HasPrefix(p.Bytes, byteOrderMark):
 		return NotUnderstood("a byte order mark is within the event stream")
-	case b.style == styleNone && style == styleIndented && !slices.ContainsFunc(p.Payloads, strictjson.MayHoldCall):
+	case s.style == styleNone && style == styleIndented && !slices.ContainsFunc(p.Payloads, strictjson.MayHoldCall):
 		// The blank may be before the first line of the body only.
-	case b.style == styleNone:
-		b.style = style
-	case b.style != style:
+	case s.style == styleNone:
+		s.style = style
+	case s.style != style:
 		return NotUnderstood("an event is written in a way that only some readers see, and others are not")
 	}
 	return nil
 }
+
+// Append implements [Frame].
+func (*Stream) Append(dst []byte, e Event) []byte { return sse.AppendData(dst, e.Name, []byte(e.Data)) }
+
+// Idle implements [Frame]: a comment.
+func (*Stream) Idle() string { return ": keepalive\n" }
 
 // style is how the data lines of an event are written.
 type style int
@@ -105,12 +120,8 @@ func styleOf(event *sse.Event, part []byte) style {
 	return stylePlain
 }
 
-// EventNames lists the names of an event with a number of payloads, as any reader reads
-// them. If single newlines separate events, none is certain.
-func EventNames(e sse.Event, payloads int) (names []string) {
-	if payloads != 1 {
-		return nil
-	}
+// eventNames lists the names of an event, as any reader reads them.
+func eventNames(e *sse.Event) (names []string) {
 	if e.Name != nil {
 		names = append(names, string(e.Name))
 	}
@@ -164,15 +175,6 @@ func plainLine(line []byte) bool {
 
 var errorField = []byte("error:")
 
-// readable abridges a payload, and reports whether it is one of [Payloads].
-func readable(payload []byte, texts *strictjson.Texts) (strictjson.Abridged, bool) {
-	if IsBlank(payload) || IsDone(payload) {
-		return strictjson.Unabridged(payload), true
-	}
-	a := texts.Abridge(payload)
-	return a, a.IsStrict() || strictjson.CutText(payload)
-}
-
 // IsDone reports the payload [DONE], with which OpenAI ends a chat stream and some
 // providers every stream.
 func IsDone(payload []byte) bool { return bytes.Equal(bytes.TrimSpace(payload), doneMark) }
@@ -182,9 +184,9 @@ var doneMark = []byte("[DONE]")
 // IsBlank reports an empty or blank payload.
 func IsBlank(payload []byte) bool { return len(bytes.TrimSpace(payload)) == 0 }
 
-// Single returns the payload of a part that is an event line with the given name, unless
-// that is "", one data line and a blank line, and nothing else.
-func Single(part []byte, name string) (payload []byte, ok bool) {
+// Single implements [Frame]: the part is an event line, unless the name is "", one data line and a
+// blank line.
+func (*Stream) Single(part []byte, name string) (payload []byte, ok bool) {
 	if name != "" {
 		rest, named := bytes.CutPrefix(part, []byte("event: "))
 		if !named || len(rest) < len(name) || string(rest[:len(name)]) != name {
@@ -204,9 +206,8 @@ func Single(part []byte, name string) (payload []byte, ok bool) {
 
 var dataField = []byte("data: ")
 
-// Unended returns the line ends that a part needs before another event, "" if it ends in a
-// blank line.
-func Unended(part []byte) string {
+// Unended implements [Frame]: the line ends that a part needs, "" if it ends in a blank line.
+func (*Stream) Unended(part []byte) string {
 	line := bytes.TrimSuffix(part, []byte("\n"))
 	if len(line) == len(part) || bytes.HasSuffix(line, []byte("\r")) {
 		line = bytes.TrimSuffix(line, []byte("\r"))
