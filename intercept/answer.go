@@ -41,6 +41,10 @@ func NewAnswer(r Request, limits Limits) *Answer {
 	return &Answer{codec: r.Codec(limits), limits: limits, budget: budget{max: limits.MaxBytes, maxCalls: limits.MaxCalls}}
 }
 
+// UseFrame sets the frame of the bodies of the answer, where the connection has decided it and not
+// their first bytes. Call it before Begin.
+func (a *Answer) UseFrame(newFrame func() Frame) { a.body.NewFrame = newFrame }
+
 // Begin readies the answer for the next upstream response.
 func (a *Answer) Begin() {
 	a.calls, a.contents, a.kept, a.templates, a.complete = nil, Contents{}, HoldBuffer[heldPart]{}, templates{}, false

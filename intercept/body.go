@@ -19,11 +19,12 @@ type Body struct {
 	Max int
 	// Must is the form of the bodies before it of the same answer.
 	Must Form
-	// Framed is the frame of the body, a stream, where the connection has decided it; nil for one of
-	// those below.
-	Framed Frame
+	// NewFrame makes the frame of a stream, where the connection has decided it; nil where the first
+	// bytes of the body do.
+	NewFrame func() Frame
 
 	form   Form
+	given  Frame  // of NewFrame
 	opened []byte // the bytes before the form is known
 	led    byte   // the last byte of the lead, 0 if there is none
 	stream Stream
@@ -33,9 +34,9 @@ type Body struct {
 // Begin readies b for the next body of the same answer. At most limit bytes of
 // it are buffered; 0 for no limit.
 func (b *Body) Begin(limit int) {
-	*b = Body{Max: limit, Must: b.Kind(), Framed: b.Framed}
-	if b.Framed != nil {
-		b.form = FormStream
+	*b = Body{Max: limit, Must: b.Kind(), NewFrame: b.NewFrame}
+	if b.NewFrame != nil {
+		b.form, b.given = FormStream, b.NewFrame()
 	}
 }
 
@@ -53,8 +54,8 @@ func (b *Body) Kind() Form {
 // frame is the frame of the answer.
 func (b *Body) frame() Frame {
 	switch {
-	case b.Framed != nil:
-		return b.Framed
+	case b.given != nil:
+		return b.given
 	case b.Kind() == FormWhole:
 		return &b.json
 	}

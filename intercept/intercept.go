@@ -1,12 +1,13 @@
 // Package intercept is the wire: calls in, bytes out. An [Answer] reads the answers of
-// upstream to one request, decides which bytes reach the agent and when, and applies the
-// rulings on its calls. A dialect provides a [Codec], which decodes, rewrites and renders.
+// upstream to one request, decides which events reach the agent and when, and applies the
+// rulings on its calls. A dialect provides a [Codec], which decodes, rewrites and renders
+// events; a [Frame] is how they travel.
 //
 // Read this file (what a dialect, a request, a call and a ruling are), codec.go and
 // unit.go, then answer.go (an answer from its first byte to its end), part.go (a part of a
 // stream on its way), template.go (events of a known form), release.go (calls that leave
-// before the end of the answer) and resolve.go (the outcome of the rulings). body.go, payload.go and hold.go split bodies
-// and hold their parts; fingerprint.go and match.go find an answer in the history of a
+// before the end of the answer) and resolve.go (the outcome of the rulings). frame.go, stream.go (server-sent events), body.go
+// and hold.go split bodies and hold their parts; fingerprint.go and match.go find an answer in the history of a
 // later request.
 //
 // The package and its dialects are sans-I/O: they use no goroutine, clock, socket or store,
