@@ -94,11 +94,10 @@ func (t *toy) event(p *intercept.Part, e gjson.Result) error {
 		return p.Event(&c.Unit, "")
 	case c == nil || c.done || t.ended:
 		return intercept.NotUnderstood("an event of no call")
-	case keys == `["done","id"]`:
-		c.done = true
-		p.Completed(&c.Unit)
-		return p.Event(&c.Unit, "")
-	case keys == `["arg","id"]`:
+	case keys == `["done","id"]`, keys == `["arg","id"]`:
+		if c.done = e.Get("done").Exists(); c.done {
+			p.Completed(&c.Unit)
+		}
 		c.args.WriteString(e.Get("arg").Str)
 		return p.Event(&c.Unit, e.Get("arg").Str)
 	default:
@@ -113,7 +112,6 @@ func (t *toy) find(id string) *toyCall {
 	}
 	return nil
 }
-
 func isOpen(u *intercept.Unit) bool { return !u.Of.(*toyCall).done }
 
 func (t *toy) Disposed(_ *intercept.Part, d intercept.Disposition) {
@@ -197,5 +195,4 @@ func (t *toy) Notice(p *intercept.Plan) []intercept.Event {
 }
 
 func (*toy) Heartbeat(intercept.Heartbeat) []intercept.Event { return toyEvents(`{"say":""}`) }
-
-func (*toy) Fail(*intercept.Error, bool) []intercept.Event { return toyEvents(`{"err":true}`) }
+func (*toy) Fail(*intercept.Error, bool) []intercept.Event   { return toyEvents(`{"err":true}`) }
