@@ -7,7 +7,7 @@
 // template.go read parts of a body, resolve.go applies the rulings, rewrite.go, render.go
 // and withheld.go change bytes, and recorder.go describes the messages that are hidden from
 // the agent. They share body.go (an upstream body), output.go (the answer as the agent
-// reads it), calls.go and uniform.go (fragments of calls), message.go, item.go and audio.go
+// reads it), calls.go (fragments of calls), message.go, item.go and audio.go
 // (the model's message).
 package chat
 

@@ -3,7 +3,7 @@
 //
 // An answer is an array of content blocks; a block of type tool_use is a call. Read
 // event.go and block.go (the contents of one payload), content.go and blocks.go (the calls
-// and blocks that the events build), uniform.go (whether all clients read a call alike),
+// and blocks that the events build), extras.go (what is released beside a call, and how events are written),
 // body.go and batch.go (one upstream body), answer.go (the codec), rewrite.go and
 // canonical.go (the bytes that change) and resolve.go (the outcome of the rulings).
 //

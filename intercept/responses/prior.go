@@ -20,7 +20,7 @@ type priorTurns struct {
 	ran     map[string]hostedRun // the calls that the provider ran, by the question that was approved
 }
 
-// rule adds the rulings on calls. One that passed by its name has none.
+// rule adds the rulings on calls.
 func (p *priorTurns) rule(calls []*item) {
 	for _, it := range calls {
 		if r, ok := it.Ruling(); ok {

@@ -14,7 +14,7 @@
 // [intercept.History] and completed), history_approval.go (approvals that only one request may use).
 //
 // answer.go has the parts of the codec: the body of upstream (body.go, item.go, tools.go)
-// to which batch.go and whole.go add what they read, with ambiguity.go and uniform.go
+// to which batch.go and whole.go add what they read, with ambiguity.go
 // (whether all clients read a call alike), and the answer as the agent gets it (stream.go,
 // rewrite.go, canonical.go). resolve.go, continue.go and message.go have what follows from
 // the rulings, prior.go and resolve_record.go the records of it.
