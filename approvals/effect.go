@@ -39,9 +39,11 @@ type Effect struct {
 	Kind   EffectKind `json:"kind"`
 	Target string     `json:"target,omitempty"` // a path, a host, a program, the name of a secret; at most some hundred bytes
 	Place  Place      `json:"place,omitempty"`
-	// Reversible is true if the effect changes nothing, or if the call has everything to take
-	// the change back, such as the text before an edit.
-	Reversible bool `json:"reversible"`
+	// Reversible is true if the effect changes nothing, or if a person can take it back with what the call, the program or
+	// the project keeps, such as the text before an edit. Irreversible is true if it is known that no person can. It is
+	// unknown where both are false: it depends on what the call does not show.
+	Reversible   bool `json:"reversible"`
+	Irreversible bool `json:"irreversible,omitempty"`
 }
 
 type effectVerb struct {
@@ -86,7 +88,7 @@ func EffectsText(effects []Effect) string {
 				if e.Kind != word.kind || e.Place != place {
 					continue
 				}
-				found, final = true, final || (!e.Reversible && (e.Kind == EffectDestroy || e.Kind == EffectSend))
+				found, final = true, final || (e.Irreversible && (e.Kind == EffectDestroy || e.Kind == EffectSend))
 				if e.Target != "" && !slices.Contains(targets, e.Target) {
 					targets = append(targets, e.Target)
 				}

@@ -14,7 +14,8 @@ func TestEffectsText(t *testing.T) {
 		{nil, ""},
 		{[]approvals.Effect{{Kind: "new"}}, "unknown effects"},
 		{[]approvals.Effect{{Kind: approvals.EffectRead, Target: "a"}, {Kind: approvals.EffectRead, Target: "a", Place: approvals.PlaceOutside}}, "reads a outside the workspace, reads a"},
-		{[]approvals.Effect{{Kind: approvals.EffectRead, Target: "a"}, {Kind: approvals.EffectSend, Target: "h"}, {Kind: approvals.EffectRead, Target: "b"}}, "sends: h (cannot be undone), reads a, b"},
+		{[]approvals.Effect{{Kind: approvals.EffectRead, Target: "a"}, {Kind: approvals.EffectSend, Target: "h", Irreversible: true}, {Kind: approvals.EffectRead, Target: "b"}}, "sends: h (cannot be undone), reads a, b"},
+		{[]approvals.Effect{{Kind: approvals.EffectDestroy, Target: "pod"}}, "destroys: pod"}, // a controller may start it again
 		{[]approvals.Effect{
 			{Kind: approvals.EffectWrite, Target: "1"},
 			{Kind: approvals.EffectWrite, Target: "2"},

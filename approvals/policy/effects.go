@@ -1,45 +1,63 @@
 package policy
 
 import (
+	"slices"
+	"strings"
+
 	"github.com/heldcall/heldcall/approvals"
 	"github.com/heldcall/heldcall/approvals/policy/call"
+	"github.com/heldcall/heldcall/approvals/policy/effects"
+	"github.com/heldcall/heldcall/approvals/policy/rule"
+	"github.com/heldcall/heldcall/approvals/policy/shell"
+	"github.com/heldcall/heldcall/approvals/policy/shell/programs"
 )
 
-// effectsOf returns the effects of a call by tables, at least one. A call of a known tool has those of
-// its kind (effects_tools.go), a shell command those of each of its programs (effects_shell.go), SQL those
-// of its statements (effects_sql.go). What no table has is [approvals.EffectUnknown]. Equal ones are returned once.
-func effectsOf(c *call.Reading) []approvals.Effect {
-	f := &effectFinder{c: c, found: make([]approvals.Effect, 0, 2)}
-	switch {
-	case len(c.Doubts) > 0, c.Call.Unoffered != "", c.Ambiguity != "" && len(c.Resources()) == 0:
-		f.unknown(c.Call.Tool)
-	case c.Kind == call.Shell:
-		f.scripts()
-	default:
-		f.tool()
+// effects returns the effects of the call, and its risk for people: that of its effects, raised by the one that the policy
+// gives the tool.
+func (e *evaluation) effects() ([]approvals.Effect, approvals.Risk) {
+	list, risk := effects.Of(e.c, e.c.Tool.RiskOr(""))
+	if t := e.c.Tool; t != nil && !t.Builtin {
+		risk = rule.Strictest(risk, t.Risk)
 	}
-	if c.Ambiguity != "" || c.Partial != "" {
-		f.unknown(c.Call.Tool)
-	}
-	if c.Filter != "" {
-		f.add(approvals.EffectSecret, c.Filter, "", true)
-	}
-	for _, name := range c.Call.Secrets {
-		f.add(approvals.EffectSecret, name, "", false)
-	}
-	if len(f.found) == 0 || f.more {
-		f.found = append(f.found, approvals.Effect{Kind: approvals.EffectUnknown})
-	}
-	return f.found
+	return list, risk
 }
 
-// effects returns the effects of the call.
-func (e *evaluation) effects() []approvals.Effect { return effectsOf(e.c) }
-
-// risk returns the risk that the policy gives the tool, else that of the effects of the call.
-func (e *evaluation) risk(of []approvals.Effect) approvals.Risk {
-	if t := e.c.Tool; t != nil && !t.Builtin && t.Risk != "" {
-		return t.Risk
+// contained reports whether a call is known to do nothing but read and write in the workspace: by its effects, and by the
+// classes of all of its commands, each of whose paths is in the workspace. Git may run hooks, and xargs reads names that
+// the call does not show. The name of a tool that nothing is known of may state that it changes nothing: that is no proof.
+func contained(c *call.Reading, list []approvals.Effect) bool {
+	isSilent := func(e approvals.Effect) bool { return e.Kind == approvals.EffectNone }
+	switch {
+	case !effects.Contained(list), c.Secret() != "", c.Kind != call.Shell && slices.ContainsFunc(list, isSilent):
+		return false
 	}
-	return riskOfEffects(of, e.c.Tool.RiskOr(""))
+	for _, script := range c.Scripts() {
+		if script.NotSimple != "" || slices.ContainsFunc(script.All, func(command *shell.Command) bool { return !containsCommand(c.Execution(command)) }) {
+			return false
+		}
+	}
+	return true
+}
+
+// silent are readers without paths that only print their words, or what no secret can be in.
+var silent = strings.Fields("echo printf seq pwd date uname whoami hostname sleep true false basename dirname uptime")
+
+func containsCommand(e *call.Execution) bool {
+	if name, _ := programs.Names(e.Command.Words[0]); name == "xargs" {
+		return false
+	}
+	use := &e.Use
+	switch {
+	case len(use.Words) == 0: // it only starts others
+		return true
+	case use.Class == programs.Write, use.Class == programs.Format:
+		if use.Program == "git" {
+			return false
+		}
+	case use.Class != programs.Read, use.Operands == programs.NoPaths && !slices.Contains(silent, use.Program):
+		return false
+	}
+	return !slices.ContainsFunc(use.Paths, func(path shell.PathUse) bool {
+		return path.Access != shell.Touches && e.Place(path.Word) != approvals.PlaceWorkspace
+	})
 }

@@ -50,8 +50,7 @@ func (p *Policy) Explain(c Call) Explanation {
 		x.others = append(x.others, evaluation.as(name))
 	}
 	if verdict.Action != Ask {
-		verdict.Effects = evaluation.effects()
-		verdict.Risk = evaluation.risk(verdict.Effects)
+		verdict.Effects, verdict.Risk = evaluation.effects()
 	}
 	e := Explanation{Verdict: verdict, Known: x.known(), Commands: x.c.ShownCommands(), Doubt: x.doubt()}
 	e.Confirm, e.Nearest = e.Verdict.Confirmation(c.Tool), x.nearest()

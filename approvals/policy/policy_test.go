@@ -99,7 +99,7 @@ func TestAskIsComplete(t *testing.T) {
 		Action: Ask, Rule: "policy.yaml:14", Reason: "A policy rule requires approval for transfer.", Risk: approvals.RiskCritical,
 		Resource: "100", Preview: "100", Suggested: []string{"transfer(100)"}, Timeout: 30 * time.Minute,
 		OnTimeout: approvals.OnTimeoutDeny, Reviewers: []string{"finance", "ops"}, RequiredApprovals: 2,
-		Effects: []approvals.Effect{{Kind: approvals.EffectUnknown, Target: "transfer"}},
+		Effects: []approvals.Effect{{Kind: approvals.EffectSend, Target: "100", Irreversible: true}},
 	}
 	if diff := cmp.Diff(want, got); diff != "" {
 		t.Error(diff)

@@ -93,8 +93,8 @@ func (q *question) deny(p *rule.Pattern) Verdict {
 func (q *question) ask(by rule.Basis) Verdict {
 	by.Action, by.Grants = Ask, nil
 	v := q.verdict(by)
-	v.Effects = q.e.effects()
-	v.Risk = cmp.Or(by.Risk, q.e.risk(v.Effects))
+	v.Effects, v.Risk = q.e.effects()
+	v.Risk = rule.Strictest(v.Risk, by.Risk)
 	v.Timeout = rule.DefaultTimeout
 	v.OnTimeout = approvals.OnTimeoutDeny
 	v.RequiredApprovals = 1

@@ -32,7 +32,8 @@ func (q *question) rewritten(v Verdict) Verdict {
 	v.Arguments, v.RewrittenBy = c.Text, c.Where()
 	v.Resource, v.Preview = then.c.Text, then.c.Preview()
 	if v.Action == Ask {
-		v.Commands, v.Effects = firstOf(then.c.ShownCommands()), then.e.effects()
+		v.Commands = firstOf(then.c.ShownCommands())
+		v.Effects, _ = then.e.effects()
 		v.Flags = append(v.Flags, fmt.Sprintf("The rewrite rule at %s has changed the arguments.", v.RewrittenBy))
 	}
 	return v

@@ -62,8 +62,8 @@ func TestTogether(t *testing.T) {
 		{[]string{"note", "memo"}, said{Ask, "medium", nil, 1, 10 * time.Minute, "approve", false, 0}},
 		{[]string{"tip", "transfer"}, said{Ask, "critical", finance, 2, 30 * time.Second, "deny", false, 0}},
 		{[]string{"note", "transfer"}, said{Ask, "critical", finance, 2, 10 * time.Second, "deny", false, 0}},
-		{[]string{"pay"}, said{Ask, "medium", finance, 1, rule.DefaultTimeout, "deny", true, 0}},
-		{[]string{"note", "pay"}, said{Ask, "medium", finance, 1, 10 * time.Second, "deny", true, 0}},
+		{[]string{"pay"}, said{Ask, "critical", finance, 1, rule.DefaultTimeout, "deny", true, 0}},
+		{[]string{"note", "pay"}, said{Ask, "critical", finance, 1, 10 * time.Second, "deny", true, 0}},
 		{[]string{"transfer", "pay"}, said{Ask, "critical", finance, 2, 30 * time.Second, "deny", false, 0}}, // two demands: oncall meets one of them
 	} {
 		for range 2 {

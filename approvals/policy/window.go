@@ -18,7 +18,7 @@ func (q *question) throughWindow(v Verdict) Verdict {
 	c := q.c.Call
 	w := q.e.window()
 	switch {
-	case w == nil, v.Risk == approvals.RiskCritical, !contained(v.Effects), !q.c.Places.Within():
+	case w == nil, v.Risk == approvals.RiskCritical, !contained(q.c, v.Effects), !q.c.Places.Within():
 	case c.Unoffered != "", c.Tainted, c.Fixed, len(c.Secrets) > 0: // unknown, of others, elsewhere, or with the value of a secret
 	case q.denied.match != match.No, q.c.Tool != nil && q.c.Tool.Fallback == Ask:
 	case q.c.AnyScript(func(s *shell.Script) bool { return s.Compound != "" }): // a loop repeats what the call shows once

@@ -69,6 +69,7 @@ func (w *walk) add(words []word, n *syntax.Stmt, call *syntax.CallExpr, in aroun
 		c.isFed()
 	}
 	c.data.feeds = in.feeds
+	c.reads(inputText(n.Redirs))
 	c.source = commandSource{stmt: n, script: w.src, expands: expands(call, w.src)}
 	if sets := searchPaths(&w.in.table.Variables, call); len(sets) > 0 {
 		c.setsAll(sets)
@@ -78,6 +79,14 @@ func (w *walk) add(words []word, n *syntax.Stmt, call *syntax.CallExpr, in aroun
 	s.Commands = append(s.Commands, c)
 	if c.executes() {
 		w.spans = append(w.spans, in.input...)
+	}
+}
+
+// reads notes the text that a command, and those that it runs, read.
+func (c *Command) reads(text string) {
+	c.data.text = text
+	for _, one := range slices.Concat(c.inner, c.same) {
+		one.reads(text)
 	}
 }
 

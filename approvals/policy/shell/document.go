@@ -26,6 +26,21 @@ func literalDocument(r *syntax.Redirect) (string, bool) {
 	return text.String(), true
 }
 
+// inputText returns the text that redirections give a command to read, if the script has it, else "".
+func inputText(redirs []*syntax.Redirect) (text string) {
+	for _, r := range redirs {
+		if document, ok := literalDocument(r); ok {
+			text = document
+		}
+		if r.Op == syntax.WordHdoc && r.N == nil && r.Word != nil {
+			if word := wordOf(r.Word); word.certain() {
+				text = word.Text
+			}
+		}
+	}
+	return text
+}
+
 // quotedText returns the text of a quoted part of a word in which a shell expands nothing, or "".
 func quotedText(part syntax.WordPart) string {
 	switch part := part.(type) {

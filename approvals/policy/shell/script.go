@@ -85,11 +85,12 @@ type programKind struct {
 
 // dataFlow is what a command reads and which commands read it.
 type dataFlow struct {
-	piped  bool // it reads what another command writes
-	fed    bool // it reads a file or a text by a redirection
-	listed bool // it is xargs, runs a reader and reads names of files
-	feeds  bool // other commands have what it writes as words
-	runs   bool // it runs what it reads
+	piped  bool   // it reads what another command writes
+	fed    bool   // it reads a file or a text by a redirection
+	listed bool   // it is xargs, runs a reader and reads names of files
+	feeds  bool   // other commands have what it writes as words
+	runs   bool   // it runs what it reads
+	text   string // what it reads, if a here-document or here-string of the script has it, else ""
 }
 
 // Parse reads a script and finds its commands.
@@ -424,6 +425,15 @@ func (c *Command) Instead() []*Command {
 
 // Fed reports whether the command reads a file or a text by a redirection.
 func (c *Command) Fed() bool { return c.data.fed }
+
+// Inner returns the commands that the command runs, as far as they are known.
+func (c *Command) Inner() []*Command { return c.inner }
+
+// Piped reports whether the command reads what the command before it writes.
+func (c *Command) Piped() bool { return c.data.piped }
+
+// InputText returns what the command reads, if a here-document or here-string of the script has it, else "".
+func (c *Command) InputText() string { return c.data.text }
 
 // Sets returns the folders from which variables in front of the command have it load code.
 func (c *Command) Sets() []string { return c.source.sets }

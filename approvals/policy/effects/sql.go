@@ -1,0 +1,353 @@
+package effects
+
+import (
+	"regexp"
+	"slices"
+	"strings"
+	"unicode"
+
+	"github.com/heldcall/heldcall/approvals"
+	"github.com/heldcall/heldcall/approvals/policy/shell"
+)
+
+// sqlStatement is the effect of one statement of SQL.
+type sqlStatement struct {
+	kind    approvals.EffectKind
+	targets []string // tables, or databases
+	undo    Undo
+	risk    approvals.Risk
+}
+
+// pure are SQL functions and words before a parenthesis that change nothing and read no file.
+var pure = strings.Fields(`abs all and any array array_agg array_length as avg between by cast ceil ceiling char_length coalesce concat concat_ws count countif
+	cube current_date current_timestamp date date_add date_diff date_format date_part date_sub date_trunc datediff datetime day decode dense_rank distinct else
+	every except exists exp extract filter first_value floor format from from_unixtime generate_series greatest group group_concat grouping having hour if ifnull iif in
+	instr interval is isnull join json_agg json_array json_build_object json_extract json_object jsonb_agg jsonb_build_object jsonb_array_elements jsonb_each lag last_value lateral lead least left
+	length like limit ln log lower lpad ltrim max md5 min minute mod month not now nth_value ntile nullif nvl offset on or over partition percent_rank percentile_cont
+	pow power quarter random rank regexp_replace replace right round row row_number rpad rtrim second select sign split_part sqrt starts_with stddev strftime string_agg strpos substr
+	substring sum then to_char to_date to_json to_number to_timestamp total trim trunc truncate typeof union unnest upper using uniq values variance week when where with within year`)
+
+// writing are words that make a statement more than a read.
+var writing = strings.Fields("alter analyze call create delete do drop execute grant insert into lock merge set truncate update")
+
+// tableless are statements that change at most the session.
+var tableless = strings.Fields("begin commit end rollback savepoint release start set use abort")
+
+// sqlObjects are kinds of what a statement creates, changes or removes.
+var sqlObjects = strings.Fields("table database schema index view materialized function procedure sequence type user role trigger extension column temporary temp unique only concurrently if not exists or replace cascade keyspace dictionary")
+
+var (
+	// sqlComments are comments in every database.
+	sqlComments = regexp.MustCompile(`(?m)--(?:[ \t].*)?$|/\*[^!+*/]*\*/`)
+	parameters  = regexp.MustCompile(`\$\d+`)
+)
+
+// readSQL returns what the statements of a text do, and false if not all of it is understood.
+func readSQL(source string) (list []sqlStatement, understood bool) {
+	source = parameters.ReplaceAllString(source, " x ")
+	if !strings.ContainsAny(source, "'\"`") { // in which a comment may begin, or end
+		source = sqlComments.ReplaceAllString(source, " ")
+	}
+	// Databases differ in what other comments, a backslash and a dollar sign mean.
+	if strings.ContainsAny(source, "\\$#\x00") || strings.Contains(source, "--") || strings.Contains(source, "/*") {
+		return nil, false
+	}
+	statements, whole := sqlStatements(source)
+	for _, words := range statements {
+		s, ok := statementOf(words)
+		whole = whole && ok
+		if ok && s.kind != approvals.EffectNone {
+			list = append(list, s)
+		}
+	}
+	return list, whole
+}
+
+// statementOf returns the effect of a statement by its words.
+func statementOf(words []sqlWord) (s sqlStatement, ok bool) {
+	verb := words[0].lower
+	named := func(skip ...string) []string { return objectOf(words[1:], skip...) }
+	switch verb {
+	case "select", "with", "values", "table", "show", "describe", "desc", "explain", "pragma":
+		if !onlyReads(words) {
+			return s, false
+		}
+		return sqlStatement{kind: approvals.EffectRead, targets: tablesRead(words)}, true
+	case "insert":
+		undo := Reversible
+		if hasWord(words, "conflict", "duplicate", "replace", "select", "overwrite") {
+			undo = Uncertain
+		}
+		return sqlStatement{kind: approvals.EffectWrite, targets: named("into", "ignore", "overwrite", "or", "replace"), undo: undo}, true
+	case "replace", "merge", "upsert":
+		return sqlStatement{kind: approvals.EffectDestroy, targets: named("into"), undo: Uncertain}, true
+	case "update":
+		return sqlStatement{kind: approvals.EffectDestroy, targets: named("only", "ignore", "or", "rollback"), undo: Irreversible}, true
+	case "delete":
+		risk := approvals.RiskHigh
+		if !hasWord(words, "where", "using", "limit") {
+			risk = approvals.RiskCritical
+		}
+		return sqlStatement{kind: approvals.EffectDestroy, targets: named("from", "only"), undo: Irreversible, risk: risk}, true
+	case "truncate":
+		return sqlStatement{kind: approvals.EffectDestroy, targets: named(), undo: Irreversible}, true
+	case "drop":
+		return droppedBy(words, named()), true
+	case "alter":
+		return alteredBy(words, named()), true
+	case "create":
+		undo := Reversible
+		if hasWord(words[:min(4, len(words))], "replace") {
+			undo = Uncertain
+		}
+		return sqlStatement{kind: approvals.EffectWrite, targets: named(), undo: undo}, true
+	case "comment", "optimize", "vacuum", "analyze", "reindex", "refresh", "cluster", "repair":
+		return sqlStatement{kind: approvals.EffectWrite, targets: named("on", "full", "verbose", "materialized", "view"), undo: Uncertain}, true
+	case "grant", "revoke":
+		return grantedBy(words), true
+	}
+	return sqlStatement{kind: approvals.EffectNone}, slices.Contains(tableless, verb)
+}
+
+func droppedBy(words []sqlWord, targets []string) sqlStatement {
+	s := sqlStatement{kind: approvals.EffectDestroy, targets: targets, undo: Uncertain}
+	if hasWord(words[:min(3, len(words))], "table", "database", "schema", "keyspace") {
+		s.undo, s.risk = Irreversible, approvals.RiskCritical
+	}
+	return s
+}
+
+func alteredBy(words []sqlWord, targets []string) sqlStatement {
+	switch {
+	case hasWord(words, "drop", "delete", "truncate"):
+		return sqlStatement{kind: approvals.EffectDestroy, targets: targets, undo: Irreversible}
+	case hasWord(words, "add") && !hasWord(words, "alter", "modify", "change", "rename"):
+		return sqlStatement{kind: approvals.EffectWrite, targets: targets, undo: Reversible}
+	case len(words) > 0 && hasWord(words[1:], "add") && !hasWord(words[1:], "alter", "modify", "change", "rename"):
+		return sqlStatement{kind: approvals.EffectWrite, targets: targets, undo: Reversible}
+	}
+	return sqlStatement{kind: approvals.EffectWrite, targets: targets, undo: Uncertain}
+}
+
+// grantedBy names who gets or loses rights.
+func grantedBy(words []sqlWord) sqlStatement {
+	s := sqlStatement{kind: approvals.EffectPrivilege}
+	for i, word := range words[:len(words)-1] {
+		if word.lower == "to" || (word.lower == "from" && words[0].lower == "revoke") {
+			s.targets = []string{words[i+1].text}
+		}
+	}
+	return s
+}
+
+func hasWord(words []sqlWord, among ...string) bool {
+	return slices.ContainsFunc(words, func(w sqlWord) bool { return !w.quoted && slices.Contains(among, w.lower) })
+}
+
+// objectOf returns the name behind words that only describe it.
+func objectOf(words []sqlWord, skip ...string) []string {
+	for _, word := range words {
+		switch {
+		case word.lower == "(" || word.lower == "'":
+			return nil
+		case word.quoted || (!slices.Contains(sqlObjects, word.lower) && !slices.Contains(skip, word.lower)):
+			return []string{word.text}
+		}
+	}
+	return nil
+}
+
+// tablesRead returns the tables behind FROM and JOIN.
+func tablesRead(words []sqlWord) (tables []string) {
+	for i, word := range words[:len(words)-1] {
+		next := words[i+1]
+		isTable := !word.quoted && slices.Contains([]string{"from", "join", "describe", "desc", "table"}, word.lower)
+		if isTable && next.lower != "(" && next.lower != "'" && !slices.Contains(tables, next.text) && next.lower != "lateral" && next.lower != "select" {
+			tables = append(tables, next.text)
+		}
+	}
+	return tables
+}
+
+// onlyReads reports whether a statement that begins like a query is known to change nothing.
+func onlyReads(words []sqlWord) bool {
+	if words[0].lower == "pragma" && len(words) > 2 {
+		return false // it may set a value
+	}
+	for i, word := range words {
+		if i > 0 && !word.quoted && slices.Contains(writing, word.lower) && words[0].lower != "show" {
+			return false
+		}
+		if called := i+1 < len(words) && words[i+1].lower == "("; called && !slices.Contains(pure, word.lower) && word.lower != "(" && !isAlias(words, i) {
+			return false
+		}
+	}
+	return true
+}
+
+// isAlias reports whether a name in front of a bracket is that of a query: WITH x (a) AS.
+func isAlias(words []sqlWord, i int) bool { return i == 1 && words[0].lower == "with" }
+
+// sqlWord is a word, a bracket, or a quoted text, which is only a quote.
+type sqlWord struct {
+	text, lower string
+	quoted      bool // a quoted name
+}
+
+// sqlStatements returns the words of each statement, and false if a quoted text does not end.
+func sqlStatements(source string) (all [][]sqlWord, whole bool) {
+	var words []sqlWord
+	end := func() {
+		if len(words) > 0 {
+			all, words = append(all, words), nil
+		}
+	}
+	for source != "" {
+		length := 1
+		switch c := source[0]; {
+		case c == ';':
+			end()
+		case c == '\'' || c == '"' || c == '`':
+			if length = strings.IndexByte(source[1:], c) + 2; length < 2 {
+				return nil, false
+			}
+			words = append(words, quotedWord(c, source[1:length-1]))
+		case isSQLName(c):
+			if length = strings.IndexFunc(source, func(r rune) bool { return r > unicode.MaxASCII || !isSQLName(byte(r)) }); length < 0 {
+				length = len(source)
+			}
+			words = append(words, sqlWord{text: source[:length], lower: strings.ToLower(source[:length])})
+		case c == '(' || c == ')':
+			if c == '(' {
+				words = append(words, sqlWord{text: "(", lower: "("})
+			}
+		case c >= 0x80: // a name that is not plain
+			words = append(words, sqlWord{text: "_", lower: "_"})
+		}
+		source = source[length:]
+	}
+	end()
+	return all, true
+}
+
+func quotedWord(quote byte, text string) sqlWord {
+	if quote == '\'' {
+		return sqlWord{text: "'", lower: "'"}
+	}
+	return sqlWord{text: text, lower: strings.ToLower(text), quoted: true}
+}
+
+func isSQLName(c byte) bool {
+	return (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || (c >= '0' && c <= '9') || c == '_' || c == '.'
+}
+
+// sql adds the effects of SQL. Without is the target of a statement that names no table.
+func (f *finder) sql(source, without string) {
+	source = strings.TrimSpace(source)
+	if showsOnly.MatchString(source) { // psql's \dt, sqlite's .tables
+		f.add(approvals.Effect{Kind: approvals.EffectRead, Target: without}, "", "")
+		return
+	}
+	list, understood := readSQL(source)
+	for _, s := range list {
+		if len(s.targets) == 0 {
+			s.targets = []string{without}
+		}
+		for _, target := range s.targets {
+			f.add(approvals.Effect{Kind: s.kind, Target: target}, s.undo, s.risk)
+		}
+	}
+	if !understood || len(list) == 0 {
+		f.unknown("SQL")
+	}
+}
+
+var showsOnly = regexp.MustCompile(`^(?:\\(?:d[a-zA-Z+]*|l\+?|z|conninfo|encoding|timing)|\.(?:tables|schema|databases|indexes|indices|dump|fullschema|stats|show|help|mode|headers))(?:\s+[\w.*"]*)?$`)
+
+var sqliteBackup = regexp.MustCompile(`^\.(?:backup|save|clone|output|once)\s+(?:main\s+)?'?([^\s']+)'?$`)
+
+// statements adds the effects of SQL or code in a word.
+func (s *subject) statements(kind approvals.EffectKind, word shell.Word) {
+	switch backup := sqliteBackup.FindStringSubmatch(word.Text); {
+	case kind == codeOf:
+		s.code(word.Text)
+	case !word.Known:
+		s.f.unknown("SQL")
+	case backup != nil:
+		s.add(approvals.EffectWrite, text(backup[1]), "path", Uncertain, "")
+	default:
+		s.f.sql(word.Text, s.database())
+	}
+}
+
+// database returns the database, file or host that a client of one is called with, or "".
+func (s *subject) database() string {
+	for _, name := range []string{"-d", "--dbname", "-D", "--database", "-h", "--host"} {
+		if value := s.args.value(name); value != "" {
+			return value
+		}
+	}
+	if operands := s.args.operands; len(operands) > s.matched && !strings.ContainsAny(operands[s.matched].Text, " ;") {
+		return operands[s.matched].Text
+	}
+	return ""
+}
+
+// sqlInput adds the effects of a client that reads statements.
+func (s *subject) sqlInput() {
+	source, ok := s.input, s.input != ""
+	if !ok && s.before != nil {
+		source, ok = s.before.printed()
+	}
+	if ok {
+		s.f.sql(source, s.database())
+		return
+	}
+	s.add(approvals.EffectRun, text(s.database()), "", Uncertain, "")
+}
+
+var (
+	mongoCall = regexp.MustCompile(`db\.(?:getCollection\(["']([^"']+)["']\)|([\w.-]+?))\.(find|findOne|count|countDocuments|estimatedDocumentCount|aggregate|distinct|stats|getIndexes|insert|insertOne|insertMany|update|updateOne|updateMany|replaceOne|findOneAndUpdate|save|createIndex|delete|deleteOne|deleteMany|remove|findOneAndDelete|drop|dropIndex|dropIndexes|renameCollection|bulkWrite)\(`)
+	mongoRead = regexp.MustCompile(`^(?:show \w+|db\.(?:stats|version|getCollectionNames|getCollectionInfos|serverStatus|hostInfo|getName|getUsers)\(\)|rs\.status\(\)|sh\.status\(\)|db\.adminCommand\(["']?(?:ping|listDatabases)["']?\))$`)
+)
+
+// mongo adds the effects of the code in --eval.
+func (s *subject) mongo() {
+	source := s.args.value("--eval", "-e")
+	if source == "" {
+		s.sqlInput()
+		return
+	}
+	calls := mongoCall.FindAllStringSubmatch(source, -1)
+	for _, m := range calls {
+		target := m[1] + m[2]
+		switch verb := m[3]; {
+		case strings.HasPrefix(verb, "insert"), verb == "createIndex":
+			s.add(approvals.EffectWrite, text(target), "", Reversible, "")
+		case strings.HasPrefix(verb, "update"), verb == "replaceOne", verb == "findOneAndUpdate", verb == "save", verb == "bulkWrite":
+			s.add(approvals.EffectDestroy, text(target), "", Irreversible, "")
+		case strings.HasPrefix(verb, "delete"), verb == "remove", verb == "findOneAndDelete":
+			s.add(approvals.EffectDestroy, text(target), "", Irreversible, "")
+		case verb == "drop":
+			s.add(approvals.EffectDestroy, text(target), "", Irreversible, approvals.RiskCritical)
+		case strings.HasPrefix(verb, "drop"):
+			s.add(approvals.EffectDestroy, text(target), "", Uncertain, "")
+		case verb == "renameCollection":
+			s.add(approvals.EffectWrite, text(target), "", Reversible, "")
+		case verb == "aggregate" && (strings.Contains(source, "$out") || strings.Contains(source, "$merge")):
+			s.add(approvals.EffectWrite, text(target), "", Uncertain, approvals.RiskHigh)
+		default:
+			s.add(approvals.EffectRead, text(target), "", "", "")
+		}
+	}
+	drops := strings.Contains(source, "dropDatabase(")
+	if drops {
+		s.add(approvals.EffectDestroy, text(s.database()), "", Irreversible, approvals.RiskCritical)
+	}
+	switch {
+	case mongoRead.MatchString(strings.TrimSpace(source)):
+		s.add(approvals.EffectRead, text(s.database()), "", "", "")
+	case len(calls) == 0 && !drops:
+		s.f.unknown(s.beginning(2))
+	}
+}

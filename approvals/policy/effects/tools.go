@@ -1,0 +1,436 @@
+package effects
+
+import (
+	"fmt"
+	"regexp"
+	"slices"
+	"strconv"
+	"strings"
+	"unicode"
+
+	"github.com/heldcall/heldcall/approvals"
+	"github.com/heldcall/heldcall/approvals/policy/call"
+)
+
+// sql marks tools whose resource is SQL.
+const sqlTool approvals.EffectKind = "sql"
+
+// exceptions are the built-in tools whose effect differs from that of others with the same kind of
+// resource and the same risk: see kindOf.
+var exceptions = map[string]approvals.EffectKind{
+	"delete_file":       approvals.EffectDestroy,
+	"file_delete":       approvals.EffectDestroy,
+	"SlashCommand":      approvals.EffectRun, // a prompt of the project, which may run commands
+	"write_stdin":       approvals.EffectRun, // input of a program that runs
+	"python":            approvals.EffectRun,
+	"Python_REPL":       approvals.EffectRun,
+	"python_repl":       approvals.EffectRun,
+	"python_repl_ast":   approvals.EffectRun,
+	"execute_code":      approvals.EffectRun,
+	"sql_db_query":      sqlTool,
+	"WebSearch":         approvals.EffectFetch,
+	"websearch":         approvals.EffectFetch,
+	"web_search":        approvals.EffectFetch,
+	"google_web_search": approvals.EffectFetch,
+}
+
+// edits are the built-in writers whose calls have the text before the change.
+var edits = map[string]bool{
+	"Edit": true, "MultiEdit": true, "edit": true, "multiedit": true, "replace": true, "replace_in_file": true, "apply_diff": true,
+	"apply_patch": true, "patch": true, "edit_file": true, "mcp__filesystem__edit_file": true, "mcp__filesystem__move_file": true,
+}
+
+// views are the built-in editors that only read a file if the argument command is view.
+var views = map[string]bool{"str_replace_editor": true, "str_replace_based_edit_tool": true, "file_editor": true, "developer__text_editor": true}
+
+// kindOf returns the kind of effect of a tool that is no shell, and whether it can be undone. An entry of the policy has
+// only the effects of the built-in tool that it extends.
+func (f *finder) kindOf() (kind approvals.EffectKind, undo Undo) {
+	name := f.c.Call.Tool
+	profile := f.c.Known.Profiles.Find(name)
+	if profile == nil || !profile.Names.Literal() || f.c.Tool.Replace || f.c.Tool.Kind != profile.Kind {
+		return approvals.EffectUnknown, ""
+	}
+	if effect, ok := exceptions[name]; ok {
+		if effect == approvals.EffectDestroy {
+			return effect, Irreversible
+		}
+		return effect, Uncertain
+	}
+	low := profile.Risk == approvals.RiskLow
+	switch profile.Kind {
+	case call.Path:
+		if low || (views[name] && f.c.Args()["command"] == "view") {
+			return approvals.EffectRead, Reversible
+		}
+		if edits[name] {
+			return approvals.EffectWrite, Reversible
+		}
+		return approvals.EffectWrite, Uncertain
+	case call.URL:
+		if profile.Risk == approvals.RiskMedium {
+			return approvals.EffectFetch, Reversible
+		}
+	case call.Plain:
+		if low { // notes, plans, questions, output of a command that was judged
+			return approvals.EffectNone, Reversible
+		}
+	}
+	return approvals.EffectUnknown, ""
+}
+
+// tool adds the effects of a call of a tool that is no shell.
+func (f *finder) tool() {
+	kind, undo := f.kindOf()
+	switch {
+	case kind == sqlTool:
+		f.sql(f.c.Text, "the database")
+		return
+	case kind == approvals.EffectUnknown:
+		f.business()
+		return
+	}
+	for i := range f.c.Resources() {
+		r := &f.c.Candidates[i]
+		if pattern, ok := f.c.Args()["pattern"].(string); ok && strings.EqualFold(f.c.Call.Tool, "glob") && r.Text == "." {
+			f.add(approvals.Effect{Kind: kind, Target: pattern, Place: f.c.Places.Of(pattern)}, undo, "")
+			continue
+		}
+		switch f.c.Kind {
+		case call.Path:
+			f.file(approvals.Effect{Kind: kind, Target: r.Text, Place: f.c.Places.Of(r.Text)}, undo, "")
+			if r.Secret != "" {
+				f.secret(r.Text)
+			}
+		case call.URL:
+			f.add(approvals.Effect{Kind: kind, Target: strings.TrimSpace(r.URL.Host + " " + r.Problem)}, undo, "")
+		default:
+			f.plain(kind, undo)
+		}
+	}
+}
+
+// plain adds the effect of a call whose resource is a text.
+func (f *finder) plain(kind approvals.EffectKind, undo Undo) {
+	target := f.c.Call.Tool
+	switch kind {
+	case approvals.EffectNone:
+		target = ""
+	case approvals.EffectFetch:
+		target = "the web"
+	}
+	f.add(approvals.Effect{Kind: kind, Target: target}, undo, "")
+}
+
+// toolVerb is what a verb in the name of a tool states.
+type toolVerb struct {
+	kind approvals.EffectKind
+	undo Undo
+	risk approvals.Risk // "": that of the kind
+}
+
+// toolVerbs are the verbs in the names of tools of businesses and services.
+var toolVerbs = func() map[string]toolVerb {
+	verbs := map[string]toolVerb{}
+	for words, verb := range map[string]toolVerb{
+		"get list read search find fetch query describe show check view lookup look count preview inspect status history schema browse retrieve load is has verify compare snapshot screenshot track explain summarize analyze diff logs whoami ping lint select download": {approvals.EffectRead, Reversible, ""},
+		"export": {approvals.EffectRead, Reversible, approvals.RiskMedium},
+		"calculate compute think convert validate format parse echo wait sleep plan reflect": {approvals.EffectNone, Reversible, ""},
+		"create add insert new open save draft comment label tag untag pin unpin star follow react attach copy clone duplicate log record remember register reserve enable disable close reopen resolve archive unarchive restore assign unassign transition move rename start stop pause resume restart scale mark toggle snooze mute unmute lock unlock": {approvals.EffectWrite, Reversible, ""},
+		"set": {approvals.EffectWrite, Reversible, ""},
+		"update edit modify change write apply exchange replace put patch upsert import sync configure adjust complete process approve reject accept decline merge migrate upgrade confirm rotate reboot swap link unlink": {approvals.EffectWrite, Uncertain, ""},
+		"cancel deactivate suspend revoke ban block reset abort": {approvals.EffectWrite, Uncertain, approvals.RiskHigh},
+		"grant promote": {approvals.EffectWrite, Reversible, approvals.RiskCritical},
+		"send post reply forward email notify message tweet broadcast call text sms dm": {approvals.EffectSend, Irreversible, ""},
+		"publish share submit deploy release upload push invite":                        {approvals.EffectSend, Uncertain, ""},
+		"click type fill press drag hover tap":                                          {approvals.EffectSend, Uncertain, approvals.RiskMedium},
+		"pay transfer wire withdraw payout buy purchase charge":                         {approvals.EffectSend, Irreversible, approvals.RiskCritical},
+		"refund":                         {approvals.EffectSend, Irreversible, ""},
+		"book order checkout trade sell": {approvals.EffectSend, Uncertain, ""},
+		"schedule":                       {approvals.EffectWrite, Reversible, ""},
+		"delete remove destroy del trash unpublish": {approvals.EffectDestroy, Uncertain, ""},
+		"drop": {approvals.EffectDestroy, Irreversible, approvals.RiskCritical},
+		"purge erase wipe truncate flush clear terminate": {approvals.EffectDestroy, Irreversible, ""},
+		"kill":                             {approvals.EffectDestroy, Uncertain, ""},
+		"install":                          {approvals.EffectInstall, Reversible, ""},
+		"uninstall":                        {approvals.EffectWrite, Reversible, ""},
+		"evaluate eval":                    {approvals.EffectRun, Uncertain, approvals.RiskMedium},
+		"navigate goto visit scrape crawl": {approvals.EffectFetch, Reversible, ""},
+		"run execute exec invoke trigger":  {approvals.EffectRun, Uncertain, ""},
+	} {
+		for word := range strings.FieldsSeq(words) {
+			verbs[word] = verb
+		}
+	}
+	return verbs
+}()
+
+// lasting are things that do not come back when they are deleted.
+var lasting = strings.Fields("customer customers user users record records row rows document documents entity entities key keys collection table tables bucket database account accounts issue project volume instance index contact contacts many one vm repository repo observations relations backup snapshot data server cluster namespace item items container containers event_log")
+
+// whole are things whose loss is that of all in them.
+var whole = strings.Fields("bucket database collection table volume instance cluster project account server repository repo vm namespace backup")
+
+// money are words for what costs or moves money.
+var money = strings.Fields("money payment refund payout funds wire transfer invoice pay charge withdraw donate")
+
+// business adds the effects that the name of a tool and its arguments show.
+func (f *finder) business() {
+	args := f.c.Args()
+	words := toolWords(f.c.Call.Tool)
+	switch {
+	case f.sqlArgument(words, args), f.commandArgument(args), f.urlArgument(words, args):
+		return
+	case slices.Contains(words, "handoff") || strings.HasPrefix(f.c.Call.Tool, "transfer_to_") || strings.HasPrefix(f.c.Call.Tool, "transfer_back_to"):
+		if _, isMoney := args["amount"]; !isMoney { // to another agent, or to a person
+			f.add(approvals.Effect{Kind: approvals.EffectSend}, Reversible, approvals.RiskLow)
+			return
+		}
+	}
+	verb, ok := verbOf(words)
+	if !ok {
+		f.unknown(f.c.Call.Tool)
+		return
+	}
+	things := words
+	for name := range args {
+		things = append(things, strings.Split(snake(name), "_")...)
+	}
+	verb = verb.of(words, things)
+	targets := toolTargets(words, args, verb.kind)
+	if verb.kind == approvals.EffectNone {
+		targets = nil
+	}
+	for _, target := range targets {
+		f.add(approvals.Effect{Kind: verb.kind, Target: target}, verb.undo, verb.risk)
+	}
+	if len(targets) == 0 {
+		f.add(approvals.Effect{Kind: verb.kind}, verb.undo, verb.risk)
+	}
+}
+
+// of returns what a verb states about the things that the name of the tool has.
+func (v toolVerb) of(words, things []string) toolVerb {
+	has := func(list []string) bool {
+		return slices.ContainsFunc(words, func(word string) bool { return slices.Contains(list, word) })
+	}
+	switch {
+	case v.kind == approvals.EffectNone:
+	case v.kind == approvals.EffectDestroy && v.undo == Uncertain && (has(lasting) || slices.Contains(things, "key")):
+		v.undo = Irreversible
+		if has(whole) {
+			v.risk = approvals.RiskCritical
+		}
+	case v.kind == approvals.EffectWrite && has([]string{"refund", "payout", "transfer"}) && has([]string{"create", "process"}):
+		v = toolVerb{approvals.EffectSend, Irreversible, ""}
+	case v.kind == approvals.EffectWrite && has([]string{"password", "credential", "credentials"}):
+		v.undo, v.risk = Irreversible, approvals.RiskHigh
+	case v.kind == approvals.EffectWrite && v.risk == "" && (has([]string{"server", "scale", "production", "payment", "permission", "permissions", "role", "policy"}) || has([]string{"file", "files"}) && has([]string{"create", "push"})):
+		v.risk = approvals.RiskHigh
+	case v.kind == approvals.EffectWrite && v.risk == "" && has([]string{"memory", "note", "notes", "entities"}):
+		v.risk = approvals.RiskMedium
+	}
+	return v
+}
+
+// toolWords returns the words in the name of a tool, in lower case: those of the server of mcp__server__tool only if the
+// tool repeats none of them.
+func toolWords(name string) []string {
+	server := ""
+	if after, ok := strings.CutPrefix(name, "mcp__"); ok {
+		server, name, _ = strings.Cut(after, "__")
+	}
+	var words []string
+	for word := range strings.FieldsFuncSeq(snake(name), func(r rune) bool { return !unicode.IsLetter(r) && !unicode.IsDigit(r) }) {
+		if word != "api" && word != server {
+			words = append(words, word)
+		}
+	}
+	return words
+}
+
+// snake writes a name in camelCase with underscores, in lower case.
+func snake(name string) string {
+	var b strings.Builder
+	before := 'A'
+	for _, r := range name {
+		if unicode.IsUpper(r) && unicode.IsLower(before) {
+			b.WriteByte('_')
+		}
+		b.WriteRune(unicode.ToLower(r))
+		before = r
+	}
+	return b.String()
+}
+
+// verbOf returns what the verb in the name of a tool states: the first word that is one. A name such as post_search posts
+// nothing.
+func verbOf(words []string) (verb toolVerb, ok bool) {
+	if len(words) > 1 && words[0] == "post" && slices.Contains([]string{"search", "query"}, words[len(words)-1]) {
+		words = words[1:]
+	}
+	for _, word := range words {
+		if verb, ok = toolVerbs[word]; ok {
+			return verb, true
+		}
+	}
+	return toolVerb{}, false
+}
+
+// sqlArguments are the names of arguments that are SQL in tools of databases.
+var sqlArguments = []string{"sql", "query", "statement", "sql_query", "stmt"}
+
+// sqlBegins is how SQL begins.
+var sqlBegins = regexp.MustCompile(`(?i)^\s*(?:select|with|values|show|describe|desc|explain|insert|replace|merge|update|delete|truncate|drop|alter|create|grant|revoke|pragma|call|begin|set|use|copy|vacuum|optimize)\b`)
+
+// sqlArgument adds the effects of SQL in an argument.
+func (f *finder) sqlArgument(words []string, args map[string]any) bool {
+	for _, name := range sqlArguments {
+		source, ok := args[name].(string)
+		isSQL := ok && sqlBegins.MatchString(source) && (name != "query" || strings.Contains(strings.TrimSpace(source), " "))
+		if isSQL && (name != "query" || isDatabaseTool(f.c.Call.Tool, words)) {
+			f.sql(source, "the database")
+			return true
+		}
+	}
+	return false
+}
+
+// isDatabaseTool reports whether the name of a tool is that of a database, or of its statements.
+func isDatabaseTool(name string, words []string) bool {
+	among := strings.Fields("sql db database postgres postgresql pg mysql mariadb sqlite duckdb snowflake bigquery clickhouse supabase redshift mssql oracle neon table migration execute")
+	all := append(strings.FieldsFunc(strings.ToLower(name), func(r rune) bool { return !unicode.IsLetter(r) }), words...)
+	return slices.ContainsFunc(all, func(word string) bool { return slices.Contains(among, word) || strings.HasSuffix(word, "sql") })
+}
+
+// commandArgument adds the effects of a command line in an argument.
+func (f *finder) commandArgument(args map[string]any) bool {
+	source, ok := args["cli_command"].(string)
+	if !ok {
+		return false
+	}
+	script := f.c.Known.Programs.Parse(source)
+	for _, command := range script.Acting() {
+		f.command(f.subjectOf(f.c.Execution(command), true))
+	}
+	if script.Problem != "" || script.NotSimple != "" {
+		f.unknown("")
+	}
+	return true
+}
+
+// methods are the words in the name of a tool that are HTTP methods.
+var methods = []string{"get", "post", "put", "patch", "delete", "head"}
+
+// urlArgument adds the effects of a request over HTTP, if the tool makes one to the URL in its arguments.
+func (f *finder) urlArgument(words []string, args map[string]any) bool {
+	url, _ := args["url"].(string)
+	if url == "" {
+		url, _ = args["uri"].(string)
+	}
+	if !strings.Contains(url, "://") {
+		return false
+	}
+	method, _ := args["method"].(string)
+	isRequest := slices.ContainsFunc(words, func(word string) bool {
+		return slices.Contains([]string{"request", "requests", "http", "fetch", "navigate", "goto", "scrape", "crawl", "url", "browse", "visit"}, word)
+	})
+	if !isRequest && method == "" && f.c.Kind != call.URL {
+		return false
+	}
+	if method == "" && !slices.Contains(words, "fetch") {
+		for _, word := range words {
+			if slices.Contains(methods, word) {
+				method = word
+			}
+		}
+	}
+	host := hostOf(url)
+	verb, isVerb := verbOf(words)
+	switch method = strings.ToUpper(method); {
+	case method == "DELETE":
+		f.add(approvals.Effect{Kind: approvals.EffectDestroy, Target: host + pathOf(url)}, Irreversible, "")
+	case method == "GET", method == "HEAD", method == "" && isVerb && (verb.kind == approvals.EffectRead || verb.kind == approvals.EffectFetch):
+		f.add(approvals.Effect{Kind: approvals.EffectFetch, Target: host}, Reversible, "")
+	default:
+		f.add(approvals.Effect{Kind: approvals.EffectSend, Target: host}, Uncertain, "")
+	}
+	return true
+}
+
+var (
+	// targetNames are the names of arguments that name what a call acts on.
+	targetNames = regexp.MustCompile(`(?:^|_)(?:ids?|key|number|names?|sku|emails?|to|recipients?|phone|payee|channel|account|user|username|customer|host|hostname|service|bucket|table|collection|branch|flag|city|title|path|domain|iban|payment_intent|subscription)$`)
+	// otherNames are those of them that name something else, such as where it is.
+	otherNames = regexp.MustCompile(`^(?:namespace|project_id|transition_id|request_id|session_id|trace_id|idempotency_key|api_key|template_id|parent_id|database_name|display_name|from_.*|source_.*|old_.*|new_.*|repo|sender|first_name|last_name|model_name|file_name)$`)
+)
+
+const maxToolTargets = 4
+
+// toolTargets returns what the arguments of a tool name: the amount and the recipient of money, the recipient of a
+// message, ids and names.
+func toolTargets(words []string, args map[string]any, kind approvals.EffectKind) (targets []string) {
+	if amount, ok := scalar(args["amount"]); ok && slices.ContainsFunc(words, func(word string) bool { return slices.Contains(money, word) }) {
+		if currency, isText := args["currency"].(string); isText {
+			amount += " " + currency
+		}
+		targets = append(targets, amount)
+	}
+	isUpload := slices.Contains(words, "upload")
+	var nouns []string
+	for _, name := range sortedNames(args) {
+		plain := snake(name)
+		switch {
+		case otherNames.MatchString(plain), isUpload && strings.HasSuffix(plain, "path"), plain == "branch" && !slices.Contains(words, "branch") && kind == approvals.EffectDestroy:
+		case targetNames.MatchString(plain):
+			targets = append(targets, scalars(args[name])...)
+		case slices.Contains(words, plain) && plain != "query":
+			nouns = append(nouns, scalars(args[name])...)
+		}
+	}
+	if len(targets) == 0 {
+		targets = nouns
+	}
+	owner, _ := args["owner"].(string)
+	if repository, _ := args["repo"].(string); repository != "" && (len(targets) == 0 || kind != approvals.EffectDestroy) {
+		targets = append(targets, strings.TrimPrefix(owner+"/"+repository, "/"))
+	}
+	return targets[:min(len(targets), maxToolTargets)]
+}
+
+// sortedNames returns the names of arguments, so that a call always has the same effects.
+func sortedNames(args map[string]any) []string {
+	names := make([]string, 0, len(args))
+	for name := range args {
+		names = append(names, name)
+	}
+	slices.Sort(names)
+	return names
+}
+
+// scalar returns a short text or a number.
+func scalar(value any) (string, bool) {
+	switch value := value.(type) {
+	case string:
+		return value, value != "" && len(value) <= maxTarget
+	case float64:
+		return strconv.FormatFloat(value, 'f', -1, 64), true
+	case int64, uint64:
+		return fmt.Sprint(value), true
+	}
+	return "", false
+}
+
+// scalars returns a short text or a number, or those in a list.
+func scalars(value any) (texts []string) {
+	list, ok := value.([]any)
+	if !ok {
+		list = []any{value}
+	}
+	for _, item := range list {
+		if text, ok := scalar(item); ok {
+			texts = append(texts, text)
+		}
+	}
+	return texts
+}
