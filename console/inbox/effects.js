@@ -36,7 +36,7 @@ export function effectParts(effects = []) {
 		const targets = [...new Set(found.flatMap(({ target }) => target || []))];
 		return [{
 			text: verb + preposition(kind, targets) + where, targets, grave: !TAME.has(kind) || place === 'outside',
-			final: (kind === 'destroy' || kind === 'send') && found.some(({ reversible }) => !reversible),
+			final: (kind === 'destroy' || kind === 'send') && found.some(({ irreversible }) => irreversible),
 		}];
 	}));
 }

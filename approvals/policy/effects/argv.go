@@ -52,6 +52,9 @@ const maxSubcommand = 4
 func (p *program) parse(words []shell.Word) *arguments {
 	r := &argumentReader{program: p, a: &arguments{options: map[string][]shell.Word{}}}
 	r.subcommand()
+	if p.bare && len(words) > 0 && strings.Trim(words[0].Text, "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ") == "" {
+		words = append([]shell.Word{{Text: "-" + words[0].Text, Known: words[0].Known}}, words[1:]...)
+	}
 	for len(words) > 0 {
 		word := words[0]
 		words = words[1:]
@@ -97,7 +100,10 @@ func (r *argumentReader) subcommand() {
 }
 
 func (r *argumentReader) takesValue(name string) bool {
-	if r.program.values[""].values[name] || r.own.values[name] {
+	switch {
+	case r.own.flags[name]:
+		return false
+	case r.program.values[""].values[name], r.own.values[name]:
 		return true
 	}
 	return r.program.flags != nil && strings.HasPrefix(name, "--") && !r.program.flags[name]

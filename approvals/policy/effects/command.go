@@ -289,7 +289,8 @@ func (form formOf) read(word string) string {
 		for _, prefix := range []string{"fileb://", "file://", "@"} {
 			word = strings.TrimPrefix(word, prefix)
 		}
-	case "member":
+	case "member": // a reference of git: +SOURCE:TARGET
+		word = strings.TrimPrefix(word, "+")
 		if at := strings.IndexByte(word, ':'); at >= 0 {
 			return word[at+1:]
 		}
@@ -374,7 +375,7 @@ func (s *subject) named() []shell.Word {
 		if noun == nil || len(s.args.options[name]) == 0 || elsewhereNamed[name] {
 			continue
 		}
-		if noun[1] != "" && strings.Contains(operation, noun[1]) {
+		if of := noun[1] + noun[2]; of != "" && strings.Contains(operation, of) {
 			return s.args.options[name]
 		}
 		if first == nil {
@@ -384,7 +385,7 @@ func (s *subject) named() []shell.Word {
 	return first
 }
 
-var naming = regexp.MustCompile(`^--(?:(.*?)-?)(?:names?|ids?|identifiers?|arns?|url|key|bucket|cluster|service|domain|resource|alias)$`)
+var naming = regexp.MustCompile(`^--(?:(?:(.*)-)?(?:names?|ids?|identifiers?|arns?|url)|(key|bucket|cluster|service|domain|resource|alias|tasks?))$`)
 
 // elsewhereNamed are options that name something else than what is acted on.
 var elsewhereNamed = map[string]bool{"--policy-arn": true, "--image-id": true, "--security-group-ids": true, "--subnet-id": true, "--subnet-ids": true, "--kms-key-id": true, "--final-db-snapshot-identifier": true, "--owner-ids": true, "--account-id": true}
@@ -431,6 +432,9 @@ func (s *subject) inner(words []shell.Word) {
 	}
 	inner := &subject{f: s.f, execution: s.execution, remote: remote, depth: s.depth + 1, words: words, before: s.before, input: s.input, prefix: s.beginning(s.matched + 1)}
 	if s.name == "python" {
+		inner.prefix = s.beginning(1)
+	}
+	if s.name == "python" && s.args.has("-m") {
 		inner.prefix += " -m"
 	}
 	if programNamed(baseName(words[0].Text)) == nil {
@@ -446,7 +450,7 @@ func (s *subject) script(source string, remote bool) {
 		s.f.unknown("")
 		return
 	}
-	script := s.f.c.Known.Programs.Parse(source)
+	script := s.f.c.Known.Programs.Parse(strings.ReplaceAll(source, "…", "$_"))
 	for _, command := range script.Acting() {
 		if command.Other {
 			continue

@@ -173,11 +173,11 @@ var runByOthers = sync.OnceValue(func() []*match.PathGlob {
 
 // scripts adds the effects of shell scripts.
 func (f *finder) scripts() {
-	remote := f.remoteCommands()
+	remote, stated := f.innerCommands()
 	var before *subject
 	for _, e := range f.c.Executions() {
 		switch {
-		case e.Command.Other:
+		case e.Command.Other, stated[e.Command]:
 			continue
 		case f.more || !f.c.Spend(len(e.Use.Paths)*10):
 			f.more = true
@@ -219,24 +219,28 @@ func (f *finder) isStated(secret string) bool {
 	}) && !strings.HasPrefix(secret, "-")
 }
 
-// remoteCommands returns the commands that run on other machines or in containers.
-func (f *finder) remoteCommands() map[*shell.Command]bool {
-	remote := map[*shell.Command]bool{}
-	var mark func(c *shell.Command)
-	mark = func(c *shell.Command) {
+// innerCommands returns the commands that run on other machines or in containers, and those that find runs, whose effects
+// are those of find.
+func (f *finder) innerCommands() (remote, stated map[*shell.Command]bool) {
+	remote, stated = map[*shell.Command]bool{}, map[*shell.Command]bool{}
+	var mark func(c *shell.Command, as map[*shell.Command]bool)
+	mark = func(c *shell.Command, as map[*shell.Command]bool) {
 		for _, inner := range c.Inner() {
-			remote[inner] = true
-			mark(inner)
+			as[inner] = true
+			mark(inner, as)
 		}
 	}
 	for _, script := range f.c.Scripts() {
 		for _, c := range script.All {
-			if elsewhere[baseName(c.Words[0])] {
-				mark(c)
+			switch name := baseName(c.Words[0]); {
+			case elsewhere[name]:
+				mark(c, remote)
+			case name == "find" || name == "gfind":
+				mark(c, stated)
 			}
 		}
 	}
-	return remote
+	return remote, stated
 }
 
 // elsewhere are programs that run the commands in their operands on another machine, or in a container.

@@ -172,13 +172,14 @@ func (s *subject) httpie() {
 }
 
 // remoteFile returns the machine and path, or the bucket and key, that a word names.
-func remoteFile(word string) (target string, ok bool) {
+func (s *subject) remoteFile(word string) (target string, ok bool) {
 	if scheme, name, found := strings.Cut(word, "://"); found && scheme != "file" {
 		name = name[strings.LastIndexByte(name, '@')+1:]
 		return strings.TrimSuffix(name, "/"), true
 	}
 	colon, slash := strings.IndexByte(word, ':'), strings.IndexByte(word, '/')
-	if colon > 1 && (slash < 0 || slash > colon) { // C: is a drive
+	inPod := s.name == "kubectl" || s.name == "oc"          // NAMESPACE/POD:PATH
+	if colon > 1 && (slash < 0 || slash > colon || inPod) { // C: is a drive
 		return word[strings.LastIndexByte(word[:colon], '@')+1:], true
 	}
 	return "", false
@@ -194,9 +195,9 @@ func (s *subject) copies(words []shell.Word, st *statement) {
 	if len(sources) == 0 {
 		sources, to = words, text(".")
 	}
-	destination, sends := remoteFile(to.Text)
+	destination, sends := s.remoteFile(to.Text)
 	for _, from := range sources {
-		switch source, fetches := remoteFile(from.Text); {
+		switch source, fetches := s.remoteFile(from.Text); {
 		case !fetches:
 			s.add(approvals.EffectRead, from, "path", "", "")
 		case elsewhereOnly[s.name]: // a container of this machine

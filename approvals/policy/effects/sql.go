@@ -282,15 +282,13 @@ func (s *subject) statements(kind approvals.EffectKind, word shell.Word) {
 
 // database returns the database, file or host that a client of one is called with, or "".
 func (s *subject) database() string {
-	for _, name := range []string{"-d", "--dbname", "-D", "--database", "-h", "--host"} {
-		if value := s.args.value(name); value != "" {
-			return value
-		}
+	if value := s.args.value("-d", "--dbname", "-D", "--database"); value != "" {
+		return value
 	}
 	if operands := s.args.operands; len(operands) > s.matched && !strings.ContainsAny(operands[s.matched].Text, " ;") {
 		return operands[s.matched].Text
 	}
-	return ""
+	return s.args.value("-h", "--host")
 }
 
 // sqlInput adds the effects of a client that reads statements.

@@ -23,6 +23,7 @@ type program struct {
 	long      bool               // a single dash begins a long option
 	many      bool               // an option takes all words up to the next one
 	paths     bool               // operands are paths, if a row does not state otherwise
+	bare      bool               // options may be without a dash: tar xzf
 	keys      bool               // operands KEY=VALUE are options
 	fold      bool               // subcommands are compared without regard to case
 	starts    bool               // it only starts the command that it is given
@@ -35,6 +36,7 @@ type program struct {
 type options struct {
 	values   map[string]bool
 	attached map[string]bool
+	flags    map[string]bool // which take none, though those of the program do
 	stop     int
 }
 
@@ -154,6 +156,7 @@ func (p *program) read(r *strictyaml.Reader, n *yaml.Node, path string) {
 		{Name: "long", Read: r.SetBool(&p.long)},
 		{Name: "many", Read: r.SetBool(&p.many)},
 		{Name: "paths", Read: r.SetBool(&p.paths)},
+		{Name: "bare", Read: r.SetBool(&p.bare)},
 		{Name: "keys", Read: r.SetBool(&p.keys)},
 		{Name: "fold", Read: r.SetBool(&p.fold)},
 		{Name: "starts", Read: r.SetBool(&p.starts)},
@@ -175,7 +178,7 @@ func (p *program) read(r *strictyaml.Reader, n *yaml.Node, path string) {
 // readValues reads the options with values: as text for all subcommands, or by subcommand.
 func (p *program) readValues(r *strictyaml.Reader, n *yaml.Node, path string) {
 	read := func(subcommand, text string) {
-		o := options{values: map[string]bool{}, attached: map[string]bool{}}
+		o := options{values: map[string]bool{}, attached: map[string]bool{}, flags: map[string]bool{}}
 		for word := range strings.FieldsSeq(text) {
 			name, optional := strings.CutSuffix(word, "?")
 			switch stop, isStop := strings.CutPrefix(word, "+"); {
@@ -183,6 +186,8 @@ func (p *program) readValues(r *strictyaml.Reader, n *yaml.Node, path string) {
 				o.stop = int(stop[0] - '0')
 			case optional:
 				o.attached[name] = true
+			case word[0] == '!': // a flag here, and an option with a value elsewhere
+				o.flags[word[1:]] = true
 			default:
 				o.values[word] = true
 			}
@@ -261,7 +266,11 @@ func (r *row) addTest(word string) {
 
 func (p *program) readTarget(text string, kind approvals.EffectKind) targetRule {
 	text, optional := strings.CutSuffix(text, "?")
-	places, form, _ := strings.Cut(text, "/")
+	places, form := text, ""
+	if at := strings.LastIndexByte(text, '/'); at >= 0 { // of each alternative
+		form = text[at+1:]
+		places = strings.ReplaceAll(text, text[at:], "")
+	}
 	if form == "" && p.paths && !strings.HasPrefix(places, "-") && kind != innerCommand && kind != codeOf && kind != statementsOf {
 		form = "path"
 	}

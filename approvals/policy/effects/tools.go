@@ -133,21 +133,21 @@ type toolVerb struct {
 var toolVerbs = func() map[string]toolVerb {
 	verbs := map[string]toolVerb{}
 	for words, verb := range map[string]toolVerb{
-		"get list read search find fetch query describe show check view lookup look count preview inspect status history schema browse retrieve load is has verify compare snapshot screenshot track explain summarize analyze diff logs whoami ping lint select download": {approvals.EffectRead, Reversible, ""},
+		"current tabs console network details info stats report forecast estimate quote aggregate explore resolve_library identify detect classify rank recommend suggest get list read search find fetch query describe show check view lookup look count preview inspect status history schema browse retrieve load is has verify compare snapshot screenshot track explain summarize analyze diff logs whoami ping lint select download": {approvals.EffectRead, Reversible, ""},
 		"export": {approvals.EffectRead, Reversible, approvals.RiskMedium},
-		"calculate compute think convert validate format parse echo wait sleep plan reflect": {approvals.EffectNone, Reversible, ""},
-		"create add insert new open save draft comment label tag untag pin unpin star follow react attach copy clone duplicate log record remember register reserve enable disable close reopen resolve archive unarchive restore assign unassign transition move rename start stop pause resume restart scale mark toggle snooze mute unmute lock unlock": {approvals.EffectWrite, Reversible, ""},
+		"sequentialthinking thought calculate compute think convert validate format parse echo wait sleep plan reflect": {approvals.EffectNone, Reversible, ""},
+		"create add insert new open save draft comment label tag untag pin unpin star follow react attach copy clone duplicate log record remember register reserve enable disable close reopen resolve archive unarchive restore assign unassign transition move rename start stop pause resume restart scale commit subscribe unsubscribe follow unfollow like unlike watch unwatch invite_link mark toggle snooze mute unmute lock unlock": {approvals.EffectWrite, Reversible, ""},
 		"set": {approvals.EffectWrite, Reversible, ""},
-		"update edit modify change write apply exchange replace put patch upsert import sync configure adjust complete process approve reject accept decline merge migrate upgrade confirm rotate reboot swap link unlink": {approvals.EffectWrite, Uncertain, ""},
+		"update edit modify change write apply exchange replace put patch upsert import sync configure adjust complete process approve reject accept decline merge migrate upgrade confirm rotate reboot swap link unlink rollback revert finalize capture void adjust return redeem issue allocate transform": {approvals.EffectWrite, Uncertain, ""},
 		"cancel deactivate suspend revoke ban block reset abort": {approvals.EffectWrite, Uncertain, approvals.RiskHigh},
 		"grant promote": {approvals.EffectWrite, Reversible, approvals.RiskCritical},
 		"send post reply forward email notify message tweet broadcast call text sms dm": {approvals.EffectSend, Irreversible, ""},
 		"publish share submit deploy release upload push invite":                        {approvals.EffectSend, Uncertain, ""},
 		"click type fill press drag hover tap":                                          {approvals.EffectSend, Uncertain, approvals.RiskMedium},
 		"pay transfer wire withdraw payout buy purchase charge":                         {approvals.EffectSend, Irreversible, approvals.RiskCritical},
-		"refund":                         {approvals.EffectSend, Irreversible, ""},
-		"book order checkout trade sell": {approvals.EffectSend, Uncertain, ""},
-		"schedule":                       {approvals.EffectWrite, Reversible, ""},
+		"refund": {approvals.EffectSend, Irreversible, ""},
+		"book order checkout trade sell place donate": {approvals.EffectSend, Uncertain, ""},
+		"schedule": {approvals.EffectWrite, Reversible, ""},
 		"delete remove destroy del trash unpublish": {approvals.EffectDestroy, Uncertain, ""},
 		"drop": {approvals.EffectDestroy, Irreversible, approvals.RiskCritical},
 		"purge erase wipe truncate flush clear terminate": {approvals.EffectDestroy, Irreversible, ""},
@@ -170,6 +170,9 @@ var lasting = strings.Fields("customer customers user users record records row r
 
 // whole are things whose loss is that of all in them.
 var whole = strings.Fields("bucket database collection table volume instance cluster project account server repository repo vm namespace backup")
+
+// secretThings are things that are secret.
+var secretThings = strings.Fields("secret secrets password passwords credential credentials token apikey")
 
 // money are words for what costs or moves money.
 var money = strings.Fields("money payment refund payout funds wire transfer invoice pay charge withdraw donate")
@@ -216,6 +219,10 @@ func (v toolVerb) of(words, things []string) toolVerb {
 	}
 	switch {
 	case v.kind == approvals.EffectNone:
+	case v.kind == approvals.EffectRead && has(secretThings) && !has([]string{"list", "search", "count", "check", "reset"}):
+		v = toolVerb{approvals.EffectSecret, Reversible, ""}
+	case v.kind == approvals.EffectWrite && has(secretThings) && v.risk == "":
+		v.risk = approvals.RiskHigh
 	case v.kind == approvals.EffectDestroy && v.undo == Uncertain && (has(lasting) || slices.Contains(things, "key")):
 		v.undo = Irreversible
 		if has(whole) {
@@ -225,7 +232,7 @@ func (v toolVerb) of(words, things []string) toolVerb {
 		v = toolVerb{approvals.EffectSend, Irreversible, ""}
 	case v.kind == approvals.EffectWrite && has([]string{"password", "credential", "credentials"}):
 		v.undo, v.risk = Irreversible, approvals.RiskHigh
-	case v.kind == approvals.EffectWrite && v.risk == "" && (has([]string{"server", "scale", "production", "payment", "permission", "permissions", "role", "policy"}) || has([]string{"file", "files"}) && has([]string{"create", "push"})):
+	case v.kind == approvals.EffectWrite && v.risk == "" && (has([]string{"server", "scale", "production", "payment", "permission", "permissions", "role", "roles", "admin", "group", "policy", "key", "firewall"}) || has([]string{"file", "files"}) && has([]string{"create", "push"})):
 		v.risk = approvals.RiskHigh
 	case v.kind == approvals.EffectWrite && v.risk == "" && has([]string{"memory", "note", "notes", "entities"}):
 		v.risk = approvals.RiskMedium
@@ -283,12 +290,14 @@ var sqlArguments = []string{"sql", "query", "statement", "sql_query", "stmt"}
 // sqlBegins is how SQL begins.
 var sqlBegins = regexp.MustCompile(`(?i)^\s*(?:select|with|values|show|describe|desc|explain|insert|replace|merge|update|delete|truncate|drop|alter|create|grant|revoke|pragma|call|begin|set|use|copy|vacuum|optimize)\b`)
 
+// sqlSurely is how SQL begins that is no sentence.
+var sqlSurely = regexp.MustCompile(`(?is)^\s*(?:select\b.*\bfrom\b|insert\s+into\b|update\s+\S+\s+set\b|delete\s+from\b|(?:drop|create|alter|truncate)\s+table\b)`)
+
 // sqlArgument adds the effects of SQL in an argument.
 func (f *finder) sqlArgument(words []string, args map[string]any) bool {
 	for _, name := range sqlArguments {
 		source, ok := args[name].(string)
-		isSQL := ok && sqlBegins.MatchString(source) && (name != "query" || strings.Contains(strings.TrimSpace(source), " "))
-		if isSQL && (name != "query" || isDatabaseTool(f.c.Call.Tool, words)) {
+		if ok && sqlBegins.MatchString(source) && (name != "query" || sqlSurely.MatchString(source) || isDatabaseTool(f.c.Call.Tool, words)) {
 			f.sql(source, "the database")
 			return true
 		}
@@ -333,7 +342,7 @@ func (f *finder) urlArgument(words []string, args map[string]any) bool {
 	}
 	method, _ := args["method"].(string)
 	isRequest := slices.ContainsFunc(words, func(word string) bool {
-		return slices.Contains([]string{"request", "requests", "http", "fetch", "navigate", "goto", "scrape", "crawl", "url", "browse", "visit"}, word)
+		return toolVerbs[word].kind == approvals.EffectRead || slices.Contains([]string{"request", "requests", "http", "fetch", "navigate", "goto", "scrape", "crawl", "url", "browse", "visit"}, word)
 	})
 	if !isRequest && method == "" && f.c.Kind != call.URL {
 		return false
@@ -362,7 +371,7 @@ var (
 	// targetNames are the names of arguments that name what a call acts on.
 	targetNames = regexp.MustCompile(`(?:^|_)(?:ids?|key|number|names?|sku|emails?|to|recipients?|phone|payee|channel|account|user|username|customer|host|hostname|service|bucket|table|collection|branch|flag|city|title|path|domain|iban|payment_intent|subscription)$`)
 	// otherNames are those of them that name something else, such as where it is.
-	otherNames = regexp.MustCompile(`^(?:namespace|project_id|transition_id|request_id|session_id|trace_id|idempotency_key|api_key|template_id|parent_id|database_name|display_name|from_.*|source_.*|old_.*|new_.*|repo|sender|first_name|last_name|model_name|file_name)$`)
+	otherNames = regexp.MustCompile(`^(?:namespace|payment_method_id|price_id|project_id|transition_id|request_id|session_id|trace_id|idempotency_key|api_key|template_id|parent_id|database_name|display_name|from_.*|source_.*|old_.*|new_.*|repo|sender|first_name|last_name|model_name|file_name)$`)
 )
 
 const maxToolTargets = 4
@@ -421,14 +430,23 @@ func scalar(value any) (string, bool) {
 	return "", false
 }
 
-// scalars returns a short text or a number, or those in a list.
+// scalars returns a short text or a number, those in a list, or those of an object that name it.
 func scalars(value any) (texts []string) {
-	list, ok := value.([]any)
-	if !ok {
-		list = []any{value}
-	}
-	for _, item := range list {
-		if text, ok := scalar(item); ok {
+	switch value := value.(type) {
+	case []any:
+		for _, item := range value {
+			if text, ok := scalar(item); ok {
+				texts = append(texts, text)
+			}
+		}
+	case map[string]any:
+		for _, name := range sortedNames(value) {
+			if text, ok := scalar(value[name]); ok && targetNames.MatchString(snake(name)) {
+				texts = append(texts, text)
+			}
+		}
+	default:
+		if text, ok := scalar(value); ok {
 			texts = append(texts, text)
 		}
 	}

@@ -285,9 +285,9 @@ test('effects are a line, the most dangerous first', () => {
 	assert.equal(effectsText(undefined), '');
 	assert.equal(effectsText([{ kind: 'new', reversible: false }]), 'Unknown effects');
 	assert.equal(effectsText([
-		{ kind: 'read', target: 'a', reversible: true }, { kind: 'send', target: 'h', reversible: false }, { kind: 'read', target: 'b', place: 'outside', reversible: true },
+		{ kind: 'read', target: 'a', reversible: true }, { kind: 'send', target: 'h', reversible: false, irreversible: true }, { kind: 'destroy', target: 'pod', reversible: false }, { kind: 'read', target: 'b', place: 'outside', reversible: true },
 		...['1', '2', '3', '4'].map((target) => ({ kind: 'write', target, place: 'workspace', reversible: false })),
-	]), 'Sends: h (cannot be undone) · Writes in the workspace: 1, 2, 3 and 1 more · Reads outside the workspace: b · Reads: a');
+	]), 'Destroys: pod · Sends: h (cannot be undone) · Writes in the workspace: 1, 2, 3 and 1 more · Reads outside the workspace: b · Reads: a');
 });
 
 describe('proposals', () => {
