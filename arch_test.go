@@ -94,6 +94,7 @@ var floors = [][]string{
 		"proxy/packed",
 	},
 	{
+		"approvals/policy/effects",
 		"approvals/policy/rule",
 		"approvals/policy/starter",
 		"approvals/store",

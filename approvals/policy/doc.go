@@ -23,8 +23,8 @@
 // # The code
 //
 // [Policy.Judge] is the entry. An evaluation (evaluation.go) compares a call, parsed by
-// package resource, with the rules and grants. A question (question.go) makes the verdict.
-// effects.go finds what a call does by tables, suggest.go how a decision may be remembered.
+// package call, with the rules and grants. A question (question.go) makes the verdict.
+// Package effects finds what a call does by tables, suggest.go how a decision may be remembered.
 // Package rule reads policy files and compares single patterns, package shell finds the
 // commands of scripts, and package match compares texts. None of them imports this package.
 package policy

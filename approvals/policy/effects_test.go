@@ -71,9 +71,13 @@ func TestCommandsThatAreContained(t *testing.T) {
 // The name of a tool is no proof that a call stays in the workspace.
 func TestToolsThatAreNotContained(t *testing.T) {
 	for _, c := range []call.Call{
-		{Tool: "parse_file", Arguments: `{"path":"/app/a"}`}, {Tool: "get_file", Arguments: `{"path":"/app/a"}`}, {Tool: "write_file2", Arguments: `{"path":"/app/a"}`},
-		{Tool: "think", Arguments: `{"thought":"x"}`}, {Tool: "calculate", Arguments: `{"expression":"1"}`},
-		{Tool: "Write", Arguments: `{"file_path":"/app/.env","content":""}`}, {Tool: "Write", Arguments: `{"file_path":"/srv/a","content":""}`},
+		{Tool: "parse_file", Arguments: `{"path":"/app/a"}`},
+		{Tool: "get_file", Arguments: `{"path":"/app/a"}`},
+		{Tool: "write_file2", Arguments: `{"path":"/app/a"}`},
+		{Tool: "think", Arguments: `{"thought":"x"}`},
+		{Tool: "calculate", Arguments: `{"expression":"1"}`},
+		{Tool: "Write", Arguments: `{"file_path":"/app/.env","content":""}`},
+		{Tool: "Write", Arguments: `{"file_path":"/srv/a","content":""}`},
 		{Tool: "Write", Arguments: `{"file_path":"/app/a","content":"secret://TOKEN"}`, Secrets: []string{"TOKEN"}},
 	} {
 		c := read(t, c)

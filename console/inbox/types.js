@@ -53,7 +53,7 @@
  * @property {string} [target]
  * @property {'workspace'|'outside'} [place] of a path, where that is known
  * @property {boolean} reversible
- * @property {boolean} [irreversible] it is known that nobody can take it back
+ * @property {boolean} [irreversible] it is known that it cannot be undone
  */
 
 /**

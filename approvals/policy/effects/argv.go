@@ -52,9 +52,7 @@ const maxSubcommand = 4
 func (p *program) parse(words []shell.Word) *arguments {
 	r := &argumentReader{program: p, a: &arguments{options: map[string][]shell.Word{}}}
 	r.subcommand()
-	if p.bare && len(words) > 0 && strings.Trim(words[0].Text, "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ") == "" {
-		words = append([]shell.Word{{Text: "-" + words[0].Text, Known: words[0].Known}}, words[1:]...)
-	}
+	words = p.dashed(words)
 	for len(words) > 0 {
 		word := words[0]
 		words = words[1:]
@@ -79,6 +77,14 @@ func (p *program) parse(words []shell.Word) *arguments {
 		}
 	}
 	return r.a
+}
+
+// dashed adds the dash that a first word with options may lack: tar xzf.
+func (p *program) dashed(words []shell.Word) []shell.Word {
+	if !p.bare || len(words) == 0 || strings.Trim(words[0].Text, "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ") != "" {
+		return words
+	}
+	return append([]shell.Word{{Text: "-" + words[0].Text, Known: words[0].Known}}, words[1:]...)
 }
 
 // argumentReader reads words by the options that take values.
@@ -135,7 +141,7 @@ func (r *argumentReader) values(name string, words []shell.Word) []shell.Word {
 	}
 	r.a.add(name, words[0])
 	words = words[1:]
-	for r.program.many && len(words) > 0 && !strings.HasPrefix(words[0].Text, "-") {
+	for r.program.many && len(r.a.operands) > 1 && len(words) > 0 && !strings.HasPrefix(words[0].Text, "-") {
 		r.a.add(name, words[0])
 		words = words[1:]
 	}

@@ -47,77 +47,99 @@ var (
 	strange = regexp.MustCompile(`\beval\b|\bexec\s*\(|__import__|getattr|subprocess|child_process|os\.system|socket|ctypes|importlib|Function\s*\(|` + "`" + `|pickle|%x|popen|spawn`)
 )
 
-// code adds the effects of a text in a programming language, as far as its calls are plain. Whatever
-// it is, it runs.
+// codeReader finds the plain calls in a text of a programming language. Each part of the text is read once.
+type codeReader struct {
+	s      *subject
+	source string
+	seen   [][2]int // the parts that are read
+}
+
+// code adds the effects of a text in a programming language, as far as its calls are plain. Other code runs.
 func (s *subject) code(source string) {
-	type stretch struct{ from, to int }
-	var seen []stretch
-	isSeen := func(at int) bool {
-		return slices.ContainsFunc(seen, func(one stretch) bool { return one.from <= at && at < one.to })
-	}
-	stated := false
-	note := func(at []int) bool {
-		if isSeen(at[2]) {
-			return false
-		}
-		seen, stated = append(seen, stretch{at[2], max(at[3], at[2]+1)}), true
-		return true
-	}
-	for _, at := range wordsCall.FindAllStringSubmatchIndex(source, -1) {
-		var words []shell.Word
-		for _, word := range wordOfCall.FindAllStringSubmatch(source[at[2]:at[3]], -1) {
-			words = append(words, text(word[1]))
-		}
-		if len(words) > 1 && note(at) {
-			s.inner(words)
-		}
-	}
-	for _, at := range shellCall.FindAllStringSubmatchIndex(source, -1) {
-		if note(at) {
-			s.script(source[at[2]:at[3]], s.remote)
-		}
-	}
-	for _, at := range fetchCall.FindAllStringSubmatchIndex(source, -1) {
-		if note(at) {
-			x := exchange{url: text(source[at[2]:at[3]])}
-			if method := methodCall.FindStringSubmatch(source[at[1]:]); method != nil {
-				x.method = method[1]
-			}
-			s.exchange(x)
-		}
-	}
-	for _, c := range codeCalls {
-		for _, at := range c.call.FindAllStringSubmatchIndex(source, -1) {
-			target := source[at[2]:at[3]]
-			switch {
-			case !note(at):
-			case c.form == "resource":
-				s.add(c.kind, text(hostOf(target)+pathOf(target)), "", c.undo, "")
-			default:
-				s.add(c.kind, text(target), c.form, c.undo, "")
-			}
-		}
-	}
-	if !stated || strange.MatchString(source) {
-		risk := approvals.RiskMedium
-		if strange.MatchString(source) {
-			risk = approvals.RiskHigh
-		}
-		s.add(approvals.EffectRun, text(s.beginning(1)), "", "", risk)
+	r := &codeReader{s: s, source: source}
+	r.commands()
+	r.requests()
+	r.calls()
+	switch isStrange := strange.MatchString(source); {
+	case isStrange:
+		s.add(approvals.EffectRun, text(s.beginning(1)), "", "", approvals.RiskHigh)
+	case len(r.seen) == 0:
+		s.add(approvals.EffectRun, text(s.beginning(1)), "", "", approvals.RiskMedium)
 	}
 }
+
+// texts returns the first groups of the matches of a pattern in parts that are not read yet, and where each match ends.
+func (r *codeReader) texts(pattern *regexp.Regexp) (groups []string, ends []int) {
+	for _, at := range pattern.FindAllStringSubmatchIndex(r.source, -1) {
+		if slices.ContainsFunc(r.seen, func(part [2]int) bool { return part[0] <= at[2] && at[2] < part[1] }) {
+			continue
+		}
+		r.seen = append(r.seen, [2]int{at[2], max(at[3], at[2]+1)})
+		groups, ends = append(groups, r.source[at[2]:at[3]]), append(ends, at[1])
+	}
+	return groups, ends
+}
+
+// commands adds the effects of other programs that the code runs.
+func (r *codeReader) commands() {
+	groups, _ := r.texts(wordsCall)
+	for _, group := range groups {
+		var words []shell.Word
+		for _, word := range wordOfCall.FindAllStringSubmatch(group, -1) {
+			words = append(words, text(word[1]))
+		}
+		if len(words) == 1 {
+			r.s.script(words[0].Text, r.s.remote)
+		} else {
+			r.s.inner(words)
+		}
+	}
+	groups, _ = r.texts(shellCall)
+	for _, script := range groups {
+		r.s.script(script, r.s.remote)
+	}
+}
+
+// requests adds the effects of fetch(URL, {method: ...}).
+func (r *codeReader) requests() {
+	urls, ends := r.texts(fetchCall)
+	for i, url := range urls {
+		x := exchange{url: text(url)}
+		if method := methodCall.FindStringSubmatch(r.source[ends[i]:]); method != nil {
+			x.method = method[1]
+		}
+		r.s.exchange(x)
+	}
+}
+
+// calls adds the effects of functions that change files or send requests.
+func (r *codeReader) calls() {
+	for _, c := range codeCalls {
+		targets, _ := r.texts(c.call)
+		for _, target := range targets {
+			if c.form == "resource" {
+				r.s.add(c.kind, text(hostOf(target)+pathOf(target)), "", c.undo, "")
+			} else {
+				r.s.add(c.kind, text(target), c.form, c.undo, "")
+			}
+		}
+	}
+}
+
+// inlineOptions are the options of interpreters that are code, by program; "" for others.
+var inlineOptions = map[string][]string{
+	"python": {"-c"}, "perl": {"-e", "-E"}, "ruby": {"-e", "-E"}, "php": {"-r"}, "": {"-e", "-E", "-r", "--eval", "-p", "--print"},
+}
+
+// checkOptions are the options by which interpreters only check a file.
+var checkOptions = map[string][]string{"node": {"--check", "-c"}, "php": {"-l"}, "ruby": {"-c"}, "perl": {"-c"}}
 
 // interpreter adds the effects of an interpreter: of the code in its options, of a module, or of a script.
 func (s *subject) interpreter() {
 	a := s.args
-	inline := []string{"-c", "-e", "-E", "-r", "--eval", "-p", "--print", "-pe", "-ne", "-le"}
-	switch s.name {
-	case "python":
-		inline = []string{"-c"}
-	case "perl", "ruby":
-		inline = []string{"-e", "-E"}
-	case "php":
-		inline = []string{"-r"}
+	inline, ok := inlineOptions[s.name]
+	if !ok {
+		inline = inlineOptions[""]
 	}
 	for _, name := range inline {
 		if values := a.options[name]; len(values) > 0 {
@@ -125,16 +147,14 @@ func (s *subject) interpreter() {
 			return
 		}
 	}
-	switch {
+	switch hasScript := len(a.operands) > 0 && a.operands[0].Text != "-"; {
 	case s.name == "python" && a.value("-m") != "":
 		s.inner(append([]shell.Word{a.options["-m"][0]}, a.operands...))
-	case s.name == "node" && a.has("--test"):
-		s.add(approvals.EffectCheck, text("node --test"), "", "", "")
-	case (s.name == "node" && a.has("--check", "-c")) || (s.name == "php" && a.has("-l")) || ((s.name == "ruby" || s.name == "perl") && a.has("-c")):
+	case a.has(checkOptions[s.name]...):
 		s.reads(a.operands)
-	case len(a.operands) > 0 && s.name == "python" && baseName(a.operands[0].Text) == "manage.py":
+	case hasScript && s.name == "python" && baseName(a.operands[0].Text) == "manage.py":
 		s.inner(a.operands)
-	case len(a.operands) > 0 && a.operands[0].Text != "-":
+	case hasScript:
 		s.add(approvals.EffectRun, a.operands[0], "", Uncertain, "")
 	case s.input != "":
 		s.code(s.input)

@@ -190,7 +190,7 @@ func (s *subject) state(st *statement) {
 		return
 	case handled:
 		s.stated = true
-		handlers[st.targets[0].places[0]](s)
+		s.handle(st.targets[0].places[0])
 		return
 	}
 	required := len(st.targets) == 0
@@ -233,6 +233,12 @@ type formOf string
 // add adds an effect on what a word names.
 func (s *subject) add(kind approvals.EffectKind, word shell.Word, form formOf, undo Undo, risk approvals.Risk) {
 	word.Text = form.read(word.Text)
+	if word.Text == "-" { // its input, or its output
+		word.Text = ""
+		if form == "path" || form == "file" {
+			return
+		}
+	}
 	if form == "" || form == "file" {
 		form = formOf(map[bool]string{true: "path"}[form == "file"])
 	}
@@ -245,7 +251,7 @@ func (s *subject) add(kind approvals.EffectKind, word shell.Word, form formOf, u
 	if !s.remote {
 		e.Place = s.execution.Place(word)
 	}
-	if isDevice := word.Text == "-" || word.Text == "/dev/null" || word.Text == "/dev/stdout" || word.Text == "/dev/stdin" || word.Text == "/dev/stderr"; isDevice {
+	if isDevice := word.Text == "/dev/null" || word.Text == "/dev/stdout" || word.Text == "/dev/stdin" || word.Text == "/dev/stderr"; isDevice {
 		return
 	}
 	s.f.file(e, undo, risk)
@@ -316,50 +322,63 @@ func hostOf(word string) string {
 }
 
 // find returns the words at the first of some places where there is one: operands by number (2, 2+ for the second and
-// those behind it, last, first for all but the last), the values of an option, the operands that begin with KEY=, the
-// folder (.), the beginning of the command (cmd), a literal text ('text').
+// those behind it, @2 with the words of the subcommand counted, last, first for all but the last), the values of an option,
+// that of the option that names what is acted on (named), the folder (.), the beginning of the command (cmd, call, call1).
 func (s *subject) find(places []string) []shell.Word {
-	operands := s.args.operands[s.matched:]
 	for _, place := range places {
-		var words []shell.Word
-		number, many := strings.CutSuffix(place, "+")
-		index, err := strconv.Atoi(number)
+		words := s.textAt(place)
 		switch {
-		case place == "last":
-			words = operands[max(len(operands)-1, 0):]
-		case place == "first":
-			words = operands[:max(len(operands)-1, 0)]
-		case place == ".":
-			words = []shell.Word{text(".")}
-		case place == "cmd":
-			words = []shell.Word{text(s.beginning(s.matched + 2))}
-		case place == "call1": // make TARGET
-			words = []shell.Word{text(s.beginning(2))}
-		case place == "named":
-			words = s.named()
-		case place == "call":
-			words = []shell.Word{text(s.beginning(s.matched + 1))}
-		case place[0] == '@': // of all operands
-			if at, err := strconv.Atoi(place[1:]); err == nil && at <= len(s.args.operands) {
-				words = s.args.operands[at-1 : at]
-			}
-		case place[0] == '\'':
-			words = []shell.Word{text(strings.Trim(place, "'"))}
+		case words != nil:
 		case place[0] == '-':
 			words = s.args.options[place]
-		case strings.HasSuffix(place, "="):
-			words = keyed(operands, place)
-		case err == nil && index <= len(operands):
-			words = operands[index-1:]
-			if !many {
-				words = words[:1]
-			}
+		case place == "named":
+			words = s.named()
+		default:
+			words = s.operandsAt(place)
 		}
 		if len(words) > 0 {
 			return words
 		}
 	}
 	return nil
+}
+
+// textAt returns a text that is no word of the command, or nil.
+func (s *subject) textAt(place string) []shell.Word {
+	switch place {
+	case ".":
+		return []shell.Word{text(".")}
+	case "cmd": // npm run TASK
+		return []shell.Word{text(s.beginning(s.matched + 2))}
+	case "call": // npm test
+		return []shell.Word{text(s.beginning(s.matched + 1))}
+	case "call1": // make TARGET
+		return []shell.Word{text(s.beginning(2))}
+	}
+	return nil
+}
+
+// operandsAt returns operands by their number behind the subcommand, or with @ by that of all.
+func (s *subject) operandsAt(place string) []shell.Word {
+	operands := s.args.operands[s.matched:]
+	switch place {
+	case "last":
+		return operands[max(len(operands)-1, 0):]
+	case "first":
+		return operands[:max(len(operands)-1, 0)]
+	}
+	if place[0] == '@' {
+		operands, place = s.args.operands, place[1:]
+	}
+	number, many := strings.CutSuffix(place, "+")
+	index, err := strconv.Atoi(number)
+	switch {
+	case err != nil || index > len(operands):
+		return nil
+	case many:
+		return operands[index-1:]
+	}
+	return operands[index-1 : index]
 }
 
 // named returns the values of the option that names what a command of a cloud acts on: one with the noun of the
@@ -385,20 +404,10 @@ func (s *subject) named() []shell.Word {
 	return first
 }
 
-var naming = regexp.MustCompile(`^--(?:(?:(.*)-)?(?:names?|ids?|identifiers?|arns?|url)|(key|bucket|cluster|service|domain|resource|alias|tasks?))$`)
+var naming = regexp.MustCompile(`^--(?:(?:(.*)-)?(?:names?|ids?|identifiers?|arns?|url)|(key|bucket|cluster|service|domain|resources?|alias|tasks?))$`)
 
 // elsewhereNamed are options that name something else than what is acted on.
 var elsewhereNamed = map[string]bool{"--policy-arn": true, "--image-id": true, "--security-group-ids": true, "--subnet-id": true, "--subnet-ids": true, "--kms-key-id": true, "--final-db-snapshot-identifier": true, "--owner-ids": true, "--account-id": true}
-
-// keyed returns the values of the operands KEY=VALUE.
-func keyed(operands []shell.Word, key string) (values []shell.Word) {
-	for _, word := range operands {
-		if value, ok := strings.CutPrefix(word.Text, key); ok {
-			values = append(values, shell.Word{Text: value, Known: word.Known, Glob: word.Glob})
-		}
-	}
-	return values
-}
 
 // beginning returns the program and the first operands of a command: n words.
 func (s *subject) beginning(n int) string {
@@ -535,7 +544,11 @@ func (s *subject) runner() {
 func (s *subject) pod() {
 	words := s.args.operands[s.matched:]
 	s.stated = true
-	if len(words) < 2 || isShell[baseName(words[1].Text)] && len(words) == 2 {
+	if len(words) == 0 {
+		s.f.unknown(s.beginning(2))
+		return
+	}
+	if len(words) == 1 || (len(words) == 2 && isShell[baseName(words[1].Text)]) {
 		s.add(approvals.EffectRun, shell.Word{Text: words[0].Text, Known: words[0].Known}, "name", Uncertain, "")
 		return
 	}

@@ -1,6 +1,15 @@
-// Package effects has the tables of what programs and tools do, and finds by them what a call does: see [Of]. It reads
-// no call itself: the words of its commands, their folders, places and input are those of package call. What
-// no table has is unknown. Effects are for people; no verdict depends on them, but trust windows, which they only narrow.
+// Package effects knows no rules and no verdicts: it has the tables of what programs and tools do, and finds by them what a
+// call does, see [Of].
+//
+// It reads no call itself: the words of commands, their folders, places and input are those of package call. What no table
+// has is unknown. Effects are for people. No verdict depends on them but that of a trust window, which they only narrow.
+//
+// The tables are in tables: per program the options that take values, and the calls. A call is a key such as
+// "push -f|--force =2+": words of the subcommand, options, options that are missing (!-n), and how many operands follow
+// (=2 is two, =2+ two or more); commas separate calls that do the same, * is any text, ~ any call. The first call that fits
+// holds. Its value lists effects: "destroy 2+/path; no high" is a kind, where its targets are (see subject.find), how they
+// are read (see formOf), whether it can be undone (yes, no, unknown), and a risk where it is not that of the kind. A target
+// with ? may be missing, and then there is no such effect.
 package effects
 
 import (

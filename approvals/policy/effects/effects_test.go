@@ -3,6 +3,7 @@ package effects_test
 import (
 	"strings"
 	"testing"
+	"unicode"
 
 	"github.com/go-json-experiment/json"
 
@@ -214,5 +215,40 @@ func TestEffectsAreBounded(t *testing.T) {
 	text := card(t, command(t, script))
 	if !strings.Contains(text, "unknown effects") || len(text) > 2000 {
 		t.Errorf("%d bytes: %s", len(text), text)
+	}
+}
+
+// Whatever a script is, it has an effect, and no target has a mark of heldcall's own or is without a bound.
+func FuzzEffects(f *testing.F) {
+	for _, script := range []string{
+		"rm -rf $X/y; kubectl exec", "find . -exec", "find -name", "curl -X", "docker exec", "docker compose -f", "dd of=/dev/sda", "psql -c \"select 1; drop table t\"",
+		"python3 -c 'import os; os.remove(\"a\")'", "ssh h 'rm x'", "cat <<'E' | sh\nrm x\nE", "tar", "tar xzf", "git push o +a:b", "aws s3 cp", "sudo -u a", "env", "xargs rm", "kill -9", "npx", "uv run", "node -e 'fetch(\"http://a\")'",
+	} {
+		f.Add(script)
+	}
+	known := &call.Known{Profiles: call.KnownProfiles(), Programs: shell.KnownPrograms()}
+	f.Fuzz(func(t *testing.T, script string) {
+		arguments, err := json.Marshal(map[string]string{"command": script})
+		if err != nil {
+			t.Skip("the script is not UTF-8")
+		}
+		list, risk := effects.Of(call.Read(call.Call{Tool: "Bash", Arguments: string(arguments)}, known, everyRule{}), "")
+		if len(list) == 0 || risk == "" {
+			t.Fatalf("%d effects, risk %q", len(list), risk)
+		}
+		for _, e := range list {
+			if len(e.Target) > 1000 || strings.ContainsFunc(e.Target, unicode.IsControl) {
+				t.Errorf("target %q", e.Target)
+			}
+			if e.Reversible && e.Irreversible {
+				t.Errorf("%+v can and cannot be undone", e)
+			}
+		}
+	})
+}
+
+func BenchmarkTables(b *testing.B) {
+	for b.Loop() {
+		effects.ReadTables()
 	}
 }

@@ -1,6 +1,7 @@
 package effects
 
 import (
+	"cmp"
 	"slices"
 	"strings"
 
@@ -9,14 +10,33 @@ import (
 	"github.com/heldcall/heldcall/approvals/policy/shell"
 )
 
-// handlers add the effects of programs whose words have a language of their own.
-var handlers map[string]func(*subject)
-
-func init() {
-	handlers = map[string]func(*subject){
-		"curl": (*subject).curl, "wget": (*subject).wget, "httpie": (*subject).httpie,
-		"find": (*subject).search, "interpreter": (*subject).interpreter, "shell": (*subject).shell, "input": (*subject).sqlInput,
-		"awk": (*subject).awk, "mongo": (*subject).mongo, "ssh": (*subject).ssh, "runner": (*subject).runner, "pod": (*subject).pod,
+// handle adds the effects of a program whose words have a language of their own.
+func (s *subject) handle(name string) {
+	switch name {
+	case "awk":
+		s.awk()
+	case "curl":
+		s.curl()
+	case "find":
+		s.search()
+	case "httpie":
+		s.httpie()
+	case "input":
+		s.sqlInput()
+	case "interpreter":
+		s.interpreter()
+	case "mongo":
+		s.mongo()
+	case "pod":
+		s.pod()
+	case "runner":
+		s.runner()
+	case "shell":
+		s.shell()
+	case "ssh":
+		s.ssh()
+	case "wget":
+		s.wget()
 	}
 }
 
@@ -76,30 +96,12 @@ func pathOf(url string) string {
 	return strings.TrimSuffix("/"+name, "/")
 }
 
+// curlBodies are the options of curl that have data to send.
+var curlBodies = strings.Fields("-d --data --data-raw --data-binary --data-urlencode --data-ascii --json -F --form --form-string -T --upload-file")
+
 func (s *subject) curl() {
-	a := s.args
-	x := exchange{method: a.value("-X", "--request")}
-	x.body = a.has("-d", "--data", "--data-raw", "--data-binary", "--data-urlencode", "--data-ascii", "--json", "-F", "--form", "--form-string", "-T", "--upload-file")
-	for _, name := range []string{"-d", "--data", "--data-binary", "--data-urlencode", "--json", "-F", "--form"} {
-		for _, value := range a.options[name] {
-			if _, file, ok := strings.Cut(value.Text, "@"); ok && (strings.HasPrefix(value.Text, "@") || strings.Contains(value.Text, "=@")) {
-				x.file = strings.SplitN(file, ";", 2)[0]
-			}
-		}
-	}
-	if file := a.value("-T", "--upload-file"); file != "" {
-		x.file = file
-		if x.method == "" {
-			x.method = "PUT"
-		}
-	}
-	switch {
-	case a.has("-G", "--get"):
-		x.body = false
-	case a.has("-I", "--head"):
-		x.method = "HEAD"
-	}
-	urls := append(slices.Clone(a.operands), a.options["--url"]...)
+	x := s.curlRequest()
+	urls := append(slices.Clone(s.args.operands), s.args.options["--url"]...)
 	if len(urls) == 0 {
 		urls = append(urls, shell.Word{})
 	}
@@ -108,13 +110,36 @@ func (s *subject) curl() {
 		s.exchange(x)
 	}
 	for _, name := range []string{"-o", "--output", "--output-dir"} {
-		for _, word := range a.options[name] {
+		for _, word := range s.args.options[name] {
 			s.add(approvals.EffectWrite, word, "path", Uncertain, "")
 		}
 	}
-	if a.has("-O", "--remote-name", "--remote-name-all") && !a.has("--output-dir") {
+	if s.args.has("-O", "--remote-name", "--remote-name-all") && !s.args.has("--output-dir") {
 		s.add(approvals.EffectWrite, shell.Word{}, "", Uncertain, "")
 	}
+}
+
+// curlRequest returns the method and the data of curl.
+func (s *subject) curlRequest() exchange {
+	a := s.args
+	x := exchange{method: a.value("-X", "--request"), body: a.has(curlBodies...)}
+	for _, name := range curlBodies {
+		for _, value := range a.options[name] {
+			if before, file, ok := strings.Cut(value.Text, "@"); ok && (before == "" || strings.HasSuffix(before, "=")) {
+				x.file, _, _ = strings.Cut(file, ";")
+			}
+		}
+	}
+	if file := a.value("-T", "--upload-file"); file != "" {
+		x.file, x.method = file, cmp.Or(x.method, "PUT")
+	}
+	if a.has("-G", "--get") {
+		x.body = false
+	}
+	if a.has("-I", "--head") {
+		x.method = "HEAD"
+	}
+	return x
 }
 
 func (s *subject) wget() {
@@ -310,41 +335,47 @@ func (s *subject) search() {
 	if len(folders) == 0 {
 		folders = []shell.Word{text(".")}
 	}
-	var targets []shell.Word
-	pattern := ""
-	for i, word := range tests {
-		if slices.Contains([]string{"-name", "-iname"}, word.Text) && i+1 < len(tests) {
-			pattern = tests[i+1].Text
-		}
-	}
-	for _, folder := range folders {
-		if pattern != "" && folder.Text == "." {
-			folder.Text = pattern
-		}
-		targets = append(targets, folder)
-	}
-	reads := true
-	for i, word := range tests {
-		next := tests[min(i+1, len(tests)-1)]
-		switch word.Text {
-		case "-delete":
-			reads = false
-			for _, target := range targets {
-				s.add(approvals.EffectDestroy, target, "path", Irreversible, "")
-			}
-		case "-exec", "-execdir", "-ok", "-okdir":
-			reads = false
-			s.runsFor(tests[i+1:], targets)
-		case "-fprint", "-fprintf", "-fls", "-fprint0":
-			s.add(approvals.EffectWrite, next, "path", Uncertain, "")
-		}
-	}
-	if !reads {
+	if s.searchActions(tests, searchTargets(folders, tests)) {
 		return
 	}
 	for _, folder := range folders {
 		s.add(approvals.EffectRead, folder, "path", "", "")
 	}
+}
+
+// searchTargets returns what find finds, as people name it: a pattern, or the folder where it looks.
+func searchTargets(folders, tests []shell.Word) []shell.Word {
+	targets := slices.Clone(folders)
+	for i, word := range tests[:max(len(tests)-1, 0)] {
+		if word.Text != "-name" && word.Text != "-iname" {
+			continue
+		}
+		for k := range targets {
+			if targets[k].Text == "." {
+				targets[k].Text = tests[i+1].Text
+			}
+		}
+	}
+	return targets
+}
+
+// searchActions adds the effects of what find does with what it finds, and reports whether that is more than to show it.
+func (s *subject) searchActions(tests, targets []shell.Word) (acts bool) {
+	for i, word := range tests {
+		switch word.Text {
+		case "-delete":
+			acts = true
+			for _, target := range targets {
+				s.add(approvals.EffectDestroy, target, "path", Irreversible, "")
+			}
+		case "-exec", "-execdir", "-ok", "-okdir":
+			acts = true
+			s.runsFor(tests[i+1:], targets)
+		case "-fprint", "-fprintf", "-fls", "-fprint0":
+			s.add(approvals.EffectWrite, tests[min(i+1, len(tests)-1)], "path", Uncertain, "")
+		}
+	}
+	return acts
 }
 
 // runsFor adds the effects of the command that find runs, on what it finds.

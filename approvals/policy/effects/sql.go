@@ -74,11 +74,7 @@ func statementOf(words []sqlWord) (s sqlStatement, ok bool) {
 		}
 		return sqlStatement{kind: approvals.EffectRead, targets: tablesRead(words)}, true
 	case "insert":
-		undo := Reversible
-		if hasWord(words, "conflict", "duplicate", "replace", "select", "overwrite") {
-			undo = Uncertain
-		}
-		return sqlStatement{kind: approvals.EffectWrite, targets: named("into", "ignore", "overwrite", "or", "replace"), undo: undo}, true
+		return sqlStatement{kind: approvals.EffectWrite, targets: named("into", "ignore", "overwrite", "or", "replace"), undo: undoUnless(hasWord(words, "conflict", "duplicate", "replace", "select", "overwrite"))}, true
 	case "replace", "merge", "upsert":
 		return sqlStatement{kind: approvals.EffectDestroy, targets: named("into"), undo: Uncertain}, true
 	case "update":
@@ -96,17 +92,21 @@ func statementOf(words []sqlWord) (s sqlStatement, ok bool) {
 	case "alter":
 		return alteredBy(words, named()), true
 	case "create":
-		undo := Reversible
-		if hasWord(words[:min(4, len(words))], "replace") {
-			undo = Uncertain
-		}
-		return sqlStatement{kind: approvals.EffectWrite, targets: named(), undo: undo}, true
+		return sqlStatement{kind: approvals.EffectWrite, targets: named(), undo: undoUnless(hasWord(words[:min(4, len(words))], "replace"))}, true
 	case "comment", "optimize", "vacuum", "analyze", "reindex", "refresh", "cluster", "repair":
 		return sqlStatement{kind: approvals.EffectWrite, targets: named("on", "full", "verbose", "materialized", "view"), undo: Uncertain}, true
 	case "grant", "revoke":
 		return grantedBy(words), true
 	}
 	return sqlStatement{kind: approvals.EffectNone}, slices.Contains(tableless, verb)
+}
+
+// undoUnless is what is known of taking back something new, which may replace what was there.
+func undoUnless(replaces bool) Undo {
+	if replaces {
+		return Uncertain
+	}
+	return Reversible
 }
 
 func droppedBy(words []sqlWord, targets []string) sqlStatement {
@@ -121,9 +121,7 @@ func alteredBy(words []sqlWord, targets []string) sqlStatement {
 	switch {
 	case hasWord(words, "drop", "delete", "truncate"):
 		return sqlStatement{kind: approvals.EffectDestroy, targets: targets, undo: Irreversible}
-	case hasWord(words, "add") && !hasWord(words, "alter", "modify", "change", "rename"):
-		return sqlStatement{kind: approvals.EffectWrite, targets: targets, undo: Reversible}
-	case len(words) > 0 && hasWord(words[1:], "add") && !hasWord(words[1:], "alter", "modify", "change", "rename"):
+	case hasWord(words[1:], "add") && !hasWord(words[1:], "alter", "modify", "change", "rename"):
 		return sqlStatement{kind: approvals.EffectWrite, targets: targets, undo: Reversible}
 	}
 	return sqlStatement{kind: approvals.EffectWrite, targets: targets, undo: Uncertain}
@@ -305,9 +303,27 @@ func (s *subject) sqlInput() {
 }
 
 var (
-	mongoCall = regexp.MustCompile(`db\.(?:getCollection\(["']([^"']+)["']\)|([\w.-]+?))\.(find|findOne|count|countDocuments|estimatedDocumentCount|aggregate|distinct|stats|getIndexes|insert|insertOne|insertMany|update|updateOne|updateMany|replaceOne|findOneAndUpdate|save|createIndex|delete|deleteOne|deleteMany|remove|findOneAndDelete|drop|dropIndex|dropIndexes|renameCollection|bulkWrite)\(`)
+	mongoCall = regexp.MustCompile(`db\.(?:getCollection\(["']([^"']+)["']\)|([\w.-]+?))\.(\w+)\(`)
 	mongoRead = regexp.MustCompile(`^(?:show \w+|db\.(?:stats|version|getCollectionNames|getCollectionInfos|serverStatus|hostInfo|getName|getUsers)\(\)|rs\.status\(\)|sh\.status\(\)|db\.adminCommand\(["']?(?:ping|listDatabases)["']?\))$`)
 )
+
+// mongoMethods are the methods of collections of MongoDB. Documents that are changed have no former value in the call.
+var mongoMethods = func() map[string]toolVerb {
+	methods := map[string]toolVerb{}
+	for names, effect := range map[string]toolVerb{
+		"find findOne count countDocuments estimatedDocumentCount aggregate distinct stats getIndexes explain": {approvals.EffectRead, Reversible, ""},
+		"insert insertOne insertMany createIndex renameCollection":                                             {approvals.EffectWrite, Reversible, ""},
+		"update updateOne updateMany replaceOne findOneAndUpdate findOneAndReplace save bulkWrite":             {approvals.EffectDestroy, Irreversible, ""},
+		"delete deleteOne deleteMany remove findOneAndDelete":                                                  {approvals.EffectDestroy, Irreversible, ""},
+		"drop":                  {approvals.EffectDestroy, Irreversible, approvals.RiskCritical},
+		"dropIndex dropIndexes": {approvals.EffectDestroy, Uncertain, ""},
+	} {
+		for name := range strings.FieldsSeq(names) {
+			methods[name] = effect
+		}
+	}
+	return methods
+}()
 
 // mongo adds the effects of the code in --eval.
 func (s *subject) mongo() {
@@ -316,36 +332,26 @@ func (s *subject) mongo() {
 		s.sqlInput()
 		return
 	}
-	calls := mongoCall.FindAllStringSubmatch(source, -1)
-	for _, m := range calls {
-		target := m[1] + m[2]
-		switch verb := m[3]; {
-		case strings.HasPrefix(verb, "insert"), verb == "createIndex":
-			s.add(approvals.EffectWrite, text(target), "", Reversible, "")
-		case strings.HasPrefix(verb, "update"), verb == "replaceOne", verb == "findOneAndUpdate", verb == "save", verb == "bulkWrite":
-			s.add(approvals.EffectDestroy, text(target), "", Irreversible, "")
-		case strings.HasPrefix(verb, "delete"), verb == "remove", verb == "findOneAndDelete":
-			s.add(approvals.EffectDestroy, text(target), "", Irreversible, "")
-		case verb == "drop":
-			s.add(approvals.EffectDestroy, text(target), "", Irreversible, approvals.RiskCritical)
-		case strings.HasPrefix(verb, "drop"):
-			s.add(approvals.EffectDestroy, text(target), "", Uncertain, "")
-		case verb == "renameCollection":
-			s.add(approvals.EffectWrite, text(target), "", Reversible, "")
-		case verb == "aggregate" && (strings.Contains(source, "$out") || strings.Contains(source, "$merge")):
-			s.add(approvals.EffectWrite, text(target), "", Uncertain, approvals.RiskHigh)
-		default:
-			s.add(approvals.EffectRead, text(target), "", "", "")
+	stated := false
+	for _, m := range mongoCall.FindAllStringSubmatch(source, -1) {
+		effect, ok := mongoMethods[m[3]]
+		if !ok {
+			continue
 		}
+		if m[3] == "aggregate" && (strings.Contains(source, "$out") || strings.Contains(source, "$merge")) {
+			effect = toolVerb{approvals.EffectWrite, Uncertain, approvals.RiskHigh}
+		}
+		stated = true
+		s.add(effect.kind, text(m[1]+m[2]), "", effect.undo, effect.risk)
 	}
-	drops := strings.Contains(source, "dropDatabase(")
-	if drops {
+	if strings.Contains(source, "dropDatabase(") {
+		stated = true
 		s.add(approvals.EffectDestroy, text(s.database()), "", Irreversible, approvals.RiskCritical)
 	}
 	switch {
 	case mongoRead.MatchString(strings.TrimSpace(source)):
 		s.add(approvals.EffectRead, text(s.database()), "", "", "")
-	case len(calls) == 0 && !drops:
+	case !stated:
 		s.f.unknown(s.beginning(2))
 	}
 }

@@ -16,7 +16,7 @@ import (
 //go:embed tables/*.yaml
 var tableFiles embed.FS
 
-// program is what the tables state about a program. See tables/README.md for the notation.
+// program is what the tables state about a program.
 type program struct {
 	values    map[string]options // by subcommand; "" for all of them
 	flags     map[string]bool    // not nil: every other long option takes a value
@@ -99,7 +99,9 @@ var statedKinds = []approvals.EffectKind{
 }
 
 // tables are all programs, by name.
-var tables = sync.OnceValue(func() map[string]*program {
+var tables = sync.OnceValue(readTables)
+
+func readTables() map[string]*program {
 	all := map[string]*program{}
 	files, err := tableFiles.ReadDir("tables")
 	if err != nil {
@@ -117,7 +119,7 @@ var tables = sync.OnceValue(func() map[string]*program {
 		}
 	}
 	return all
-})
+}
 
 // readTable adds the programs of a file. A key has the names of programs that are called alike.
 func readTable(r *strictyaml.Reader, content []byte, all map[string]*program) {

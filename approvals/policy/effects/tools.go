@@ -1,6 +1,7 @@
 package effects
 
 import (
+	"cmp"
 	"fmt"
 	"regexp"
 	"slices"
@@ -57,24 +58,23 @@ func (f *finder) kindOf() (kind approvals.EffectKind, undo Undo) {
 		}
 		return effect, Uncertain
 	}
-	low := profile.Risk == approvals.RiskLow
-	switch profile.Kind {
-	case call.Path:
-		if low || (views[name] && f.c.Args()["command"] == "view") {
-			return approvals.EffectRead, Reversible
-		}
-		if edits[name] {
-			return approvals.EffectWrite, Reversible
-		}
+	return f.kindBy(profile)
+}
+
+// kindBy returns the kind of effect that the kind of resource and the risk of a built-in tool give it.
+func (f *finder) kindBy(profile *call.Tool) (kind approvals.EffectKind, undo Undo) {
+	name, low := f.c.Call.Tool, profile.Risk == approvals.RiskLow
+	switch {
+	case profile.Kind == call.Path && (low || (views[name] && f.c.Args()["command"] == "view")):
+		return approvals.EffectRead, Reversible
+	case profile.Kind == call.Path && edits[name]:
+		return approvals.EffectWrite, Reversible
+	case profile.Kind == call.Path:
 		return approvals.EffectWrite, Uncertain
-	case call.URL:
-		if profile.Risk == approvals.RiskMedium {
-			return approvals.EffectFetch, Reversible
-		}
-	case call.Plain:
-		if low { // notes, plans, questions, output of a command that was judged
-			return approvals.EffectNone, Reversible
-		}
+	case profile.Kind == call.URL && profile.Risk == approvals.RiskMedium:
+		return approvals.EffectFetch, Reversible
+	case profile.Kind == call.Plain && low: // notes, plans, questions, output of a command that was judged
+		return approvals.EffectNone, Reversible
 	}
 	return approvals.EffectUnknown, ""
 }
@@ -195,11 +195,7 @@ func (f *finder) business() {
 		f.unknown(f.c.Call.Tool)
 		return
 	}
-	things := words
-	for name := range args {
-		things = append(things, strings.Split(snake(name), "_")...)
-	}
-	verb = verb.of(words, things)
+	verb = verb.of(words, sortedNames(args))
 	targets := toolTargets(words, args, verb.kind)
 	if verb.kind == approvals.EffectNone {
 		targets = nil
@@ -212,30 +208,49 @@ func (f *finder) business() {
 	}
 }
 
-// of returns what a verb states about the things that the name of the tool has.
-func (v toolVerb) of(words, things []string) toolVerb {
-	has := func(list []string) bool {
-		return slices.ContainsFunc(words, func(word string) bool { return slices.Contains(list, word) })
+// thingRule changes what a verb of a kind states where the name of the tool has one of some words.
+type thingRule struct {
+	kind   approvals.EffectKind
+	things []string
+	verbs  []string // that the name has too; nil: any
+	not    []string // that it does not have
+	then   toolVerb // where a field is not zero
+}
+
+// thingRules are tried in order; the first one that fits holds.
+var thingRules = []thingRule{
+	{kind: approvals.EffectDestroy, things: whole, then: toolVerb{"", Irreversible, approvals.RiskCritical}},
+	{kind: approvals.EffectDestroy, things: lasting, then: toolVerb{"", Irreversible, ""}},
+	{kind: approvals.EffectRead, things: secretThings, not: strings.Fields("list search count check reset"), then: toolVerb{approvals.EffectSecret, "", approvals.RiskHigh}},
+	{kind: approvals.EffectWrite, things: strings.Fields("refund payout transfer"), verbs: strings.Fields("create process issue"), then: toolVerb{approvals.EffectSend, Irreversible, approvals.RiskHigh}},
+	{kind: approvals.EffectWrite, things: strings.Fields("password credential credentials"), then: toolVerb{"", Irreversible, approvals.RiskHigh}},
+	{kind: approvals.EffectWrite, things: secretThings, then: toolVerb{"", "", approvals.RiskHigh}},
+	{kind: approvals.EffectWrite, things: strings.Fields("server scale production payment permission permissions role roles admin group policy key firewall deployment"), then: toolVerb{"", "", approvals.RiskHigh}},
+	{kind: approvals.EffectWrite, things: strings.Fields("file files"), verbs: strings.Fields("create push"), then: toolVerb{"", "", approvals.RiskHigh}},
+}
+
+// of returns what a verb states about the things in the name of the tool. Names of arguments may show what is destroyed.
+func (v toolVerb) of(words, names []string) toolVerb {
+	among := func(list []string) func(string) bool {
+		return func(word string) bool { return slices.Contains(list, word) }
 	}
-	switch {
-	case v.kind == approvals.EffectNone:
-	case v.kind == approvals.EffectRead && has(secretThings) && !has([]string{"list", "search", "count", "check", "reset"}):
-		v = toolVerb{approvals.EffectSecret, Reversible, ""}
-	case v.kind == approvals.EffectWrite && has(secretThings) && v.risk == "":
-		v.risk = approvals.RiskHigh
-	case v.kind == approvals.EffectDestroy && v.undo == Uncertain && (has(lasting) || slices.Contains(things, "key")):
-		v.undo = Irreversible
-		if has(whole) {
-			v.risk = approvals.RiskCritical
+	for _, rule := range thingRules {
+		fits := v.kind == rule.kind && slices.ContainsFunc(words, among(rule.things))
+		fits = fits && (rule.verbs == nil || slices.ContainsFunc(words, among(rule.verbs))) && !slices.ContainsFunc(words, among(rule.not))
+		if !fits {
+			continue
 		}
-	case v.kind == approvals.EffectWrite && has([]string{"refund", "payout", "transfer"}) && has([]string{"create", "process"}):
-		v = toolVerb{approvals.EffectSend, Irreversible, ""}
-	case v.kind == approvals.EffectWrite && has([]string{"password", "credential", "credentials"}):
-		v.undo, v.risk = Irreversible, approvals.RiskHigh
-	case v.kind == approvals.EffectWrite && v.risk == "" && (has([]string{"server", "scale", "production", "payment", "permission", "permissions", "role", "roles", "admin", "group", "policy", "key", "firewall"}) || has([]string{"file", "files"}) && has([]string{"create", "push"})):
-		v.risk = approvals.RiskHigh
-	case v.kind == approvals.EffectWrite && v.risk == "" && has([]string{"memory", "note", "notes", "entities"}):
-		v.risk = approvals.RiskMedium
+		v.kind = cmp.Or(rule.then.kind, v.kind)
+		if v.undo != Irreversible {
+			v.undo = cmp.Or(rule.then.undo, v.undo)
+		}
+		if v.risk != approvals.RiskCritical {
+			v.risk = cmp.Or(rule.then.risk, v.risk)
+		}
+		return v
+	}
+	if v.kind == approvals.EffectDestroy && v.undo == Uncertain && slices.Contains(names, "key") {
+		v.undo = Irreversible
 	}
 	return v
 }
@@ -331,40 +346,45 @@ func (f *finder) commandArgument(args map[string]any) bool {
 // methods are the words in the name of a tool that are HTTP methods.
 var methods = []string{"get", "post", "put", "patch", "delete", "head"}
 
+// requestWords are words in the names of tools that make requests over HTTP.
+var requestWords = strings.Fields("request requests http fetch navigate goto scrape crawl url browse visit")
+
 // urlArgument adds the effects of a request over HTTP, if the tool makes one to the URL in its arguments.
 func (f *finder) urlArgument(words []string, args map[string]any) bool {
 	url, _ := args["url"].(string)
 	if url == "" {
 		url, _ = args["uri"].(string)
 	}
-	if !strings.Contains(url, "://") {
-		return false
-	}
-	method, _ := args["method"].(string)
+	method := methodOf(words, args)
 	isRequest := slices.ContainsFunc(words, func(word string) bool {
-		return toolVerbs[word].kind == approvals.EffectRead || slices.Contains([]string{"request", "requests", "http", "fetch", "navigate", "goto", "scrape", "crawl", "url", "browse", "visit"}, word)
+		return toolVerbs[word].kind == approvals.EffectRead || slices.Contains(requestWords, word)
 	})
-	if !isRequest && method == "" && f.c.Kind != call.URL {
+	if !strings.Contains(url, "://") || (!isRequest && method == "" && f.c.Kind != call.URL) {
 		return false
-	}
-	if method == "" && !slices.Contains(words, "fetch") {
-		for _, word := range words {
-			if slices.Contains(methods, word) {
-				method = word
-			}
-		}
 	}
 	host := hostOf(url)
-	verb, isVerb := verbOf(words)
-	switch method = strings.ToUpper(method); {
+	verb, _ := verbOf(words)
+	switch {
 	case method == "DELETE":
 		f.add(approvals.Effect{Kind: approvals.EffectDestroy, Target: host + pathOf(url)}, Irreversible, "")
-	case method == "GET", method == "HEAD", method == "" && isVerb && (verb.kind == approvals.EffectRead || verb.kind == approvals.EffectFetch):
+	case method == "GET", method == "HEAD", method == "" && (verb.kind == approvals.EffectRead || verb.kind == approvals.EffectFetch):
 		f.add(approvals.Effect{Kind: approvals.EffectFetch, Target: host}, Reversible, "")
 	default:
 		f.add(approvals.Effect{Kind: approvals.EffectSend, Target: host}, Uncertain, "")
 	}
 	return true
+}
+
+// methodOf returns the HTTP method in the arguments or in the name of a tool, or "".
+func methodOf(words []string, args map[string]any) string {
+	if method, _ := args["method"].(string); method != "" {
+		return strings.ToUpper(method)
+	}
+	at := slices.IndexFunc(words, func(word string) bool { return slices.Contains(methods, word) })
+	if at < 0 || slices.Contains(words, "fetch") {
+		return ""
+	}
+	return strings.ToUpper(words[at])
 }
 
 var (
@@ -379,18 +399,17 @@ const maxToolTargets = 4
 // toolTargets returns what the arguments of a tool name: the amount and the recipient of money, the recipient of a
 // message, ids and names.
 func toolTargets(words []string, args map[string]any, kind approvals.EffectKind) (targets []string) {
-	if amount, ok := scalar(args["amount"]); ok && slices.ContainsFunc(words, func(word string) bool { return slices.Contains(money, word) }) {
-		if currency, isText := args["currency"].(string); isText {
-			amount += " " + currency
-		}
+	if amount := amountOf(words, args); amount != "" {
 		targets = append(targets, amount)
 	}
 	isUpload := slices.Contains(words, "upload")
 	var nouns []string
 	for _, name := range sortedNames(args) {
 		plain := snake(name)
+		isOther := otherNames.MatchString(plain) || (isUpload && strings.HasSuffix(plain, "path")) ||
+			(plain == "branch" && kind == approvals.EffectDestroy && !slices.Contains(words, "branch"))
 		switch {
-		case otherNames.MatchString(plain), isUpload && strings.HasSuffix(plain, "path"), plain == "branch" && !slices.Contains(words, "branch") && kind == approvals.EffectDestroy:
+		case isOther:
 		case targetNames.MatchString(plain):
 			targets = append(targets, scalars(args[name])...)
 		case slices.Contains(words, plain) && plain != "query":
@@ -405,6 +424,18 @@ func toolTargets(words []string, args map[string]any, kind approvals.EffectKind)
 		targets = append(targets, strings.TrimPrefix(owner+"/"+repository, "/"))
 	}
 	return targets[:min(len(targets), maxToolTargets)]
+}
+
+// amountOf returns how much money a call is about, or "".
+func amountOf(words []string, args map[string]any) string {
+	amount, ok := scalar(args["amount"])
+	if !ok || !slices.ContainsFunc(words, func(word string) bool { return slices.Contains(money, word) }) {
+		return ""
+	}
+	if currency, isText := args["currency"].(string); isText {
+		amount += " " + currency
+	}
+	return amount
 }
 
 // sortedNames returns the names of arguments, so that a call always has the same effects.
