@@ -434,6 +434,10 @@ func (s *subject) inner(words []shell.Word) {
 		s.add(approvals.EffectRun, text(s.beginning(s.matched+1)), "", "", "")
 		return
 	}
+	if words[0].Text == "-" || words[0].Text == "" { // trap - EXIT
+		s.add(approvals.EffectNone, shell.Word{}, "", "", "")
+		return
+	}
 	remote := s.remote || elsewhere[s.name]
 	if len(words) == 1 && strings.ContainsAny(words[0].Text, " ;|&") {
 		s.script(words[0].Text, remote)

@@ -401,6 +401,9 @@ func (s *subject) ssh() {
 	switch {
 	case len(host) == 0:
 		s.f.unknown(s.beginning(1))
+	case s.input != "" && len(host) == 1: // a script
+		s.add(approvals.EffectRun, host[0], "host", Uncertain, "")
+		s.script(s.input, true)
 	case s.before != nil || s.input != "":
 		s.add(approvals.EffectSend, host[0], "host", Uncertain, "")
 	case len(host) == 1:

@@ -402,14 +402,11 @@ func toolTargets(words []string, args map[string]any, kind approvals.EffectKind)
 	if amount := amountOf(words, args); amount != "" {
 		targets = append(targets, amount)
 	}
-	isUpload := slices.Contains(words, "upload")
 	var nouns []string
 	for _, name := range sortedNames(args) {
 		plain := snake(name)
-		isOther := otherNames.MatchString(plain) || (isUpload && strings.HasSuffix(plain, "path")) ||
-			(plain == "branch" && kind == approvals.EffectDestroy && !slices.Contains(words, "branch"))
 		switch {
-		case isOther:
+		case namesOther(plain, words, kind):
 		case targetNames.MatchString(plain):
 			targets = append(targets, scalars(args[name])...)
 		case slices.Contains(words, plain) && plain != "query":
@@ -424,6 +421,14 @@ func toolTargets(words []string, args map[string]any, kind approvals.EffectKind)
 		targets = append(targets, strings.TrimPrefix(owner+"/"+repository, "/"))
 	}
 	return targets[:min(len(targets), maxToolTargets)]
+}
+
+// namesOther reports whether an argument names something else than what a call acts on: the file that is uploaded, the
+// branch of what is deleted.
+func namesOther(name string, words []string, kind approvals.EffectKind) bool {
+	isSource := slices.Contains(words, "upload") && strings.HasSuffix(name, "path")
+	isBranchOf := name == "branch" && kind == approvals.EffectDestroy && !slices.Contains(words, "branch")
+	return isSource || isBranchOf || otherNames.MatchString(name)
 }
 
 // amountOf returns how much money a call is about, or "".
