@@ -153,6 +153,8 @@ func TestEffectsOfTools(t *testing.T) {
 		{"mcp__postgres__execute", `{"sql":"DROP TABLE orders"}`, "critical: destroys: orders (cannot be undone)"},
 		{"mcp__aws__call_aws", `{"cli_command":"aws s3 rb s3://acme-logs --force"}`, "critical: destroys: acme-logs (cannot be undone)"},
 		{"http_request", `{"method":"DELETE","url":"https://example.com/users/7"}`, "high: destroys: example.com/users/7 (cannot be undone)"},
+		{"order_status", `{"order_id":"W1"}`, "low: reads W1"},
+		{"email_search", `{"query":"x"}`, "low: reads"},
 		{"frobnicate", `{"id":"x"}`, "medium: unknown effects: frobnicate"},
 		{"transfer_to_human_agent", `{"summary":"x"}`, "low: sends"},
 	} {
@@ -194,6 +196,8 @@ func TestEffectsOfSQL(t *testing.T) {
 		{"create table if not exists \"My T\" (a int)", "medium: writes My T"},
 		{"delete from t where a = 1", "high: destroys: t (cannot be undone)"},
 		{"begin; update t set a = 1; commit", "high: destroys: t (cannot be undone)"},
+		{"alter table t alter column c drop not null", "medium: writes t"},
+		{"alter table t drop constraint c", "medium: writes t"},
 		{"drop index i", "high: destroys: i"},
 	} {
 		arguments, err := json.Marshal(map[string]string{"query": tt.query})

@@ -119,12 +119,23 @@ func droppedBy(words []sqlWord, targets []string) sqlStatement {
 
 func alteredBy(words []sqlWord, targets []string) sqlStatement {
 	switch {
-	case hasWord(words, "drop", "delete", "truncate"):
+	case dropsData(words):
 		return sqlStatement{kind: approvals.EffectDestroy, targets: targets, undo: Irreversible}
 	case hasWord(words[1:], "add") && !hasWord(words[1:], "alter", "modify", "change", "rename"):
 		return sqlStatement{kind: approvals.EffectWrite, targets: targets, undo: Reversible}
 	}
 	return sqlStatement{kind: approvals.EffectWrite, targets: targets, undo: Uncertain}
+}
+
+// dropsData reports whether an ALTER removes data, and not only a rule about it.
+func dropsData(words []sqlWord) bool {
+	for i, word := range words[:len(words)-1] {
+		isRule := slices.Contains([]string{"constraint", "index", "key", "foreign", "primary", "not", "default", "check", "expression", "identity"}, words[i+1].lower)
+		if (word.lower == "drop" || word.lower == "truncate") && !word.quoted && !isRule {
+			return true
+		}
+	}
+	return false
 }
 
 // grantedBy names who gets or loses rights.

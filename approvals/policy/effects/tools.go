@@ -133,7 +133,7 @@ type toolVerb struct {
 var toolVerbs = func() map[string]toolVerb {
 	verbs := map[string]toolVerb{}
 	for words, verb := range map[string]toolVerb{
-		"current tabs console network details info stats report forecast estimate quote aggregate explore resolve_library identify detect classify rank recommend suggest get list read search find fetch query describe show check view lookup look count preview inspect status history schema browse retrieve load is has verify compare snapshot screenshot track explain summarize analyze diff logs whoami ping lint select download": {approvals.EffectRead, Reversible, ""},
+		"current tabs console network details info stats forecast estimate quote aggregate explore resolve_library identify detect classify rank recommend suggest get list read search find fetch query describe show check view lookup look count preview inspect status history schema browse retrieve load is has verify compare snapshot screenshot track explain summarize analyze diff logs whoami ping lint select download": {approvals.EffectRead, Reversible, ""},
 		"export": {approvals.EffectRead, Reversible, approvals.RiskMedium},
 		"sequentialthinking thought calculate compute think convert validate format parse echo wait sleep plan reflect": {approvals.EffectNone, Reversible, ""},
 		"create add insert new open save draft comment label tag untag pin unpin star follow react attach copy clone duplicate log record remember register reserve enable disable close reopen resolve archive unarchive restore assign unassign transition move rename start stop pause resume restart scale commit subscribe unsubscribe follow unfollow like unlike watch unwatch invite_link mark toggle snooze mute unmute lock unlock": {approvals.EffectWrite, Reversible, ""},
@@ -148,9 +148,9 @@ var toolVerbs = func() map[string]toolVerb {
 		"refund": {approvals.EffectSend, Irreversible, ""},
 		"book order checkout trade sell place donate": {approvals.EffectSend, Uncertain, ""},
 		"schedule": {approvals.EffectWrite, Reversible, ""},
-		"delete remove destroy del trash unpublish": {approvals.EffectDestroy, Uncertain, ""},
+		"delete remove destroy del trash unpublish clear": {approvals.EffectDestroy, Uncertain, ""},
 		"drop": {approvals.EffectDestroy, Irreversible, approvals.RiskCritical},
-		"purge erase wipe truncate flush clear terminate": {approvals.EffectDestroy, Irreversible, ""},
+		"purge erase wipe truncate flush terminate": {approvals.EffectDestroy, Irreversible, ""},
 		"kill":                             {approvals.EffectDestroy, Uncertain, ""},
 		"install":                          {approvals.EffectInstall, Reversible, ""},
 		"uninstall":                        {approvals.EffectWrite, Reversible, ""},
@@ -285,18 +285,25 @@ func snake(name string) string {
 	return b.String()
 }
 
-// verbOf returns what the verb in the name of a tool states: the first word that is one. A name such as post_search posts
-// nothing.
+// nouns are verbs that are nouns as well: order_status orders nothing.
+var nouns = strings.Fields("order book call text sms dm email message charge trade label comment log record mark star lock watch track process tag pin refund transfer wire link current tabs console network details info stats copy share schedule draft issue return place like account purchase")
+
+// verbOf returns what the verb in the name of a tool states: the first word that is one, and no noun, if there is such a
+// word. A name such as post_search posts nothing.
 func verbOf(words []string) (verb toolVerb, ok bool) {
 	if len(words) > 1 && words[0] == "post" && slices.Contains([]string{"search", "query"}, words[len(words)-1]) {
 		words = words[1:]
 	}
 	for _, word := range words {
-		if verb, ok = toolVerbs[word]; ok {
-			return verb, true
+		other, isVerb := toolVerbs[word]
+		switch isNoun := slices.Contains(nouns, word); {
+		case isVerb && !isNoun:
+			return other, true
+		case isVerb && !ok:
+			verb, ok = other, true
 		}
 	}
-	return toolVerb{}, false
+	return verb, ok
 }
 
 // sqlArguments are the names of arguments that are SQL in tools of databases.
@@ -402,7 +409,7 @@ func toolTargets(words []string, args map[string]any, kind approvals.EffectKind)
 	if amount := amountOf(words, args); amount != "" {
 		targets = append(targets, amount)
 	}
-	var nouns []string
+	var things []string
 	for _, name := range sortedNames(args) {
 		plain := snake(name)
 		switch {
@@ -410,11 +417,11 @@ func toolTargets(words []string, args map[string]any, kind approvals.EffectKind)
 		case targetNames.MatchString(plain):
 			targets = append(targets, scalars(args[name])...)
 		case slices.Contains(words, plain) && plain != "query":
-			nouns = append(nouns, scalars(args[name])...)
+			things = append(things, scalars(args[name])...)
 		}
 	}
 	if len(targets) == 0 {
-		targets = nouns
+		targets = things
 	}
 	owner, _ := args["owner"].(string)
 	if repository, _ := args["repo"].(string); repository != "" && (len(targets) == 0 || kind != approvals.EffectDestroy) {
