@@ -15,7 +15,7 @@ import (
 // effects returns the effects of the call, and its risk for people: that of its effects, raised by the one that the policy
 // gives the tool.
 func (e *evaluation) effects() ([]approvals.Effect, approvals.Risk) {
-	list, risk := effects.Of(e.c, e.c.Tool.RiskOr(""))
+	list, risk := effects.Of(e.c)
 	if t := e.c.Tool; t != nil && !t.Builtin {
 		risk = rule.Strictest(risk, t.Risk)
 	}

@@ -52,7 +52,7 @@ func TestCommandsThatAreNotContained(t *testing.T) {
 		"ls > /etc/x", "ls > .git/config", "cat <(curl x)", "xargs -a /etc/passwd echo", "echo /etc/passwd | xargs cat", "ls | xargs ls", "sort -o /etc/x a", "tar xf a", "frobnicate", "", "alias ls=rm; ls", "ls() { rm a; }; ls", "PATH=. ls", "exec ls", "./ls",
 	} {
 		c := ofCommand(t, command)
-		if list, _ := effects.Of(c, ""); contained(c, list) {
+		if list, _ := effects.Of(c); contained(c, list) {
 			t.Errorf("%q is contained: %s", command, approvals.EffectsText(list))
 		}
 	}
@@ -62,7 +62,7 @@ func TestCommandsThatAreNotContained(t *testing.T) {
 func TestCommandsThatAreContained(t *testing.T) {
 	for _, command := range []string{"ls", "cat a.go", "git status", "git diff", "grep -rn x src", "mkdir -p a/b", "touch a", "cp a b", "mv a b", "cd src && ls", "ls | head -5", "echo hi", "wc -l a.go && pwd"} {
 		c := ofCommand(t, command)
-		if list, _ := effects.Of(c, ""); !contained(c, list) {
+		if list, _ := effects.Of(c); !contained(c, list) {
 			t.Errorf("%q is not contained: %s", command, approvals.EffectsText(list))
 		}
 	}
@@ -81,12 +81,12 @@ func TestToolsThatAreNotContained(t *testing.T) {
 		{Tool: "Write", Arguments: `{"file_path":"/app/a","content":"secret://TOKEN"}`, Secrets: []string{"TOKEN"}},
 	} {
 		c := read(t, c)
-		if list, _ := effects.Of(c, ""); contained(c, list) {
+		if list, _ := effects.Of(c); contained(c, list) {
 			t.Errorf("%s %s is contained: %s", c.Call.Tool, c.Call.Arguments, approvals.EffectsText(list))
 		}
 	}
 	c := read(t, call.Call{Tool: "Write", Arguments: `{"file_path":"/app/a","content":""}`})
-	if list, _ := effects.Of(c, ""); !contained(c, list) {
+	if list, _ := effects.Of(c); !contained(c, list) {
 		t.Errorf("a write in the workspace is not contained: %s", approvals.EffectsText(list))
 	}
 }

@@ -33,10 +33,9 @@ const (
 	maxDepth = 4
 )
 
-// Of returns the effects of a call, at least one, each once, and its risk: the highest of them. The risk of unknown effects
-// is unknown, at least medium.
-func Of(c *call.Reading, unknown approvals.Risk) ([]approvals.Effect, approvals.Risk) {
-	f := &finder{c: c, list: make([]approvals.Effect, 0, 2), risk: approvals.RiskLow, unknownRisk: higher(unknown, approvals.RiskMedium)}
+// Of returns the effects of a call, at least one, each once, and its risk: the highest of them.
+func Of(c *call.Reading) ([]approvals.Effect, approvals.Risk) {
+	f := &finder{c: c, list: make([]approvals.Effect, 0, 2), risk: approvals.RiskLow}
 	switch {
 	case len(c.Doubts) > 0, c.Call.Unoffered != "", c.Ambiguity != "" && len(c.Resources()) == 0:
 		f.unknown(c.Call.Tool)
@@ -60,11 +59,10 @@ func Of(c *call.Reading, unknown approvals.Risk) ([]approvals.Effect, approvals.
 
 // finder collects the effects of one call.
 type finder struct {
-	c           *call.Reading
-	list        []approvals.Effect
-	risk        approvals.Risk
-	unknownRisk approvals.Risk
-	more        bool // there were too many
+	c    *call.Reading
+	list []approvals.Effect
+	risk approvals.Risk
+	more bool // there were too many
 }
 
 // finish returns the effects. That nothing changes is only one where there is no other.
@@ -82,7 +80,7 @@ func (f *finder) finish() []approvals.Effect {
 		}
 	}
 	if len(f.list) == 0 || f.more {
-		f.risk = higher(f.risk, f.unknownRisk)
+		f.risk = higher(f.risk, riskOf(approvals.Effect{Kind: approvals.EffectUnknown}))
 		f.list = append(f.list, approvals.Effect{Kind: approvals.EffectUnknown})
 	}
 	return f.list
@@ -103,9 +101,6 @@ func (f *finder) add(e approvals.Effect, undo Undo, risk approvals.Risk) {
 	e.Reversible, e.Irreversible = undo == Reversible, undo == Irreversible
 	if risk == "" {
 		risk = riskOf(e)
-	}
-	if e.Kind == approvals.EffectUnknown {
-		risk = higher(risk, f.unknownRisk)
 	}
 	if e.Kind != approvals.EffectPrivilege { // see finish
 		f.risk = higher(f.risk, risk)

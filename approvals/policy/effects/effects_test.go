@@ -32,7 +32,7 @@ func card(t *testing.T, c call.Call) string {
 		Profiles: call.KnownProfiles(), Programs: shell.KnownPrograms(),
 		Workspace: workspace.New([]workspace.Folder{app}).Of(workspace.Agent{Folder: "/app"}),
 	}
-	list, risk := effects.Of(call.Read(c, known, everyRule{}), "")
+	list, risk := effects.Of(call.Read(c, known, everyRule{}))
 	return string(risk) + ": " + approvals.EffectsText(list)
 }
 
@@ -236,7 +236,7 @@ func FuzzEffects(f *testing.F) {
 		if err != nil {
 			t.Skip("the script is not UTF-8")
 		}
-		list, risk := effects.Of(call.Read(call.Call{Tool: "Bash", Arguments: string(arguments)}, known, everyRule{}), "")
+		list, risk := effects.Of(call.Read(call.Call{Tool: "Bash", Arguments: string(arguments)}, known, everyRule{}))
 		if len(list) == 0 || risk == "" {
 			t.Fatalf("%d effects, risk %q", len(list), risk)
 		}

@@ -21,9 +21,10 @@ var risks = map[approvals.EffectKind]approvals.Risk{
 	approvals.EffectSecret:    approvals.RiskHigh,
 	approvals.EffectDestroy:   approvals.RiskHigh,
 	approvals.EffectPrivilege: approvals.RiskHigh,
+	approvals.EffectUnknown:   approvals.RiskMedium, // it may be any; that it is unknown is on the card
 }
 
-// riskOf returns the risk of an effect by its kind and place. That of an unknown one is "".
+// riskOf returns the risk of an effect by its kind and place.
 func riskOf(e approvals.Effect) approvals.Risk {
 	risk := risks[e.Kind]
 	if e.Place == approvals.PlaceOutside {
