@@ -162,6 +162,7 @@ func (w *world) byPolicy(id string, status approvals.Status, rule string) {
 	if d, _ := r.FinalDecision(); len(r.Decisions) != 1 || d.ReviewerID != approvals.ReviewerPolicy || d.Rule != rule {
 		w.t.Errorf("the decisions are %+v", r.Decisions)
 	}
+	w.eventOf(approvals.EventApprovalDecision, id)
 	decisions := slices.DeleteFunc(w.eventsOf(approvals.EventApprovalDecision), func(e approvals.Event) bool { return e.RequestID != id })
 	if len(decisions) != 1 || decisions[0].ReviewerID != approvals.ReviewerPolicy {
 		w.t.Errorf("the decisions in the log are %+v", decisions)

@@ -15,7 +15,6 @@ package effects
 import (
 	"slices"
 	"strings"
-	"sync"
 	"unicode"
 
 	"github.com/heldcall/heldcall/approvals"
@@ -145,35 +144,17 @@ func (f *finder) secret(target string) {
 	f.add(approvals.Effect{Kind: approvals.EffectSecret, Target: target}, Reversible, "")
 }
 
-// file adds an effect on a file or folder. A written file that other programs run without being called is one more
+// file adds an effect on a file or folder. A written file that programs run later by themselves is one more
 // effect.
 func (f *finder) file(e approvals.Effect, undo Undo, risk approvals.Risk) {
 	f.add(e, undo, risk)
-	if (e.Kind == approvals.EffectWrite || e.Kind == approvals.EffectDestroy) && match.Lists(runByOthers(), match.LocationOf(e.Target)) {
-		f.add(approvals.Effect{Kind: approvals.EffectRun, Target: e.Target}, "", "")
+	if e.Kind != approvals.EffectWrite && e.Kind != approvals.EffectDestroy {
+		return
+	}
+	if class := call.ClassOfLater(match.LocationOf(e.Target)); class != nil {
+		f.add(approvals.Effect{Kind: approvals.EffectRun, Target: e.Target + ", later (" + class.Is + ")"}, "", "")
 	}
 }
-
-// runByOthers are files that git, editors, agents and build servers run or obey by themselves. Who
-// writes one runs code later, without a call that shows it.
-var runByOthers = sync.OnceValue(func() []*match.PathGlob {
-	globs := []string{
-		"**/.git/**", "**/.git", "**/.gitmodules", "**/.husky/**", "**/lefthook.y*ml", "**/.pre-commit-config.yaml", // hooks of git
-		"**/.github/**", "**/.gitlab-ci.y*ml", "**/.circleci/**", "**/.buildkite/**", "**/Jenkinsfile", "**/azure-pipelines.y*ml", "**/.travis.yml", "**/bitbucket-pipelines.yml", // build servers
-		"**/.vscode/**", "**/.idea/**", "**/.devcontainer/**", "**/.devcontainer.json", // editors
-		"**/.claude/**", "**/.codex/**", "**/.cursor/**", "**/.gemini/**", "**/.opencode/**", "**/.mcp.json", // agents
-		"**/.envrc", "**/.npmrc", "**/.yarnrc*", "**/.bashrc", "**/.zshrc", "**/.profile", "**/.bash_profile", "**/.zshenv", "**/.gitconfig", // shells and programs, at their start
-	}
-	list := make([]*match.PathGlob, len(globs))
-	for i, text := range globs {
-		g, err := match.NewPathGlob(text)
-		if err != nil {
-			panic("internal error: the table of effects: " + err.Error())
-		}
-		list[i] = g
-	}
-	return list
-})
 
 // scripts adds the effects of shell scripts.
 func (f *finder) scripts() {
