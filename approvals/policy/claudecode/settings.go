@@ -1,5 +1,4 @@
-// Package claudecode reads the permissions in a settings file of Claude Code, a format of its own, and writes them as a
-// policy.
+// Package claudecode hides the format of settings of Claude Code: it writes the permissions in such a file as a policy.
 package claudecode
 
 import (
@@ -195,26 +194,14 @@ func (im *importer) convert(rule string, allows bool) (patterns []string, why st
 		return nil, "it is not of the form Tool(argument)"
 	}
 	tools, arguments := fileTools[tool], []string{argument}
-	switch {
-	case tools != nil && strings.Trim(argument, "*") == "":
-		arguments = []string{""}
-		if allows && len(im.workspace) > 0 {
-			arguments = []string{"./**"} // also what may hold secrets is asked about
-		}
-	case tools != nil:
+	if tools != nil {
 		arguments, why = im.paths(argument, allows)
-	case argument == "*":
-		arguments = []string{""}
-	case tool == "WebFetch" && !allows:
-		arguments = []string{strings.Replace(argument, "domain:*.", "domain:**.", 1)}
-	case found && allows && call.KnownProfiles().Find(tool) == nil:
-		why = "heldcall does not know the arguments of this tool: describe it under tools"
+	} else {
+		tools = []string{tool}
+		arguments[0], why = otherArgument(tool, argument, allows)
 	}
 	if why != "" {
 		return nil, why
-	}
-	if tools == nil {
-		tools = []string{tool}
 	}
 	for _, tool := range tools {
 		for _, argument := range arguments {
@@ -228,27 +215,29 @@ func (im *importer) convert(rule string, allows bool) (patterns []string, why st
 	return patterns, ""
 }
 
+// otherArgument returns the argument of a pattern for a tool that is not for files, "" for any, or why it has none.
+func otherArgument(tool, argument string, allows bool) (text, why string) {
+	switch {
+	case argument == "*":
+		return "", ""
+	case tool == "WebFetch" && !allows:
+		return strings.Replace(argument, "domain:*.", "domain:**.", 1), ""
+	case argument != "" && allows && call.KnownProfiles().Find(tool) == nil:
+		return "", "heldcall does not know the arguments of this tool: describe it under tools"
+	}
+	return argument, ""
+}
+
 // paths returns the arguments for a pattern of paths, which settings have in the form of gitignore.
 func (im *importer) paths(pattern string, allows bool) (arguments []string, why string) {
-	switch {
-	case strings.HasPrefix(pattern, "!"):
-		return nil, "a policy has no exceptions with !: write an ask or deny rule for what is left out"
-	case strings.HasPrefix(pattern, "//"):
-		pattern = pattern[1:]
-	case strings.HasPrefix(pattern, "/"):
-		if im.project == "" {
-			return nil, "it is relative to the project, and the file is in no .claude folder of one"
+	if strings.Trim(pattern, "*") == "" {
+		if allows && len(im.workspace) > 0 {
+			return []string{"./**"}, "" // a tool's name alone would cover what may hold secrets too
 		}
-		pattern = "." + pattern
-	case strings.HasPrefix(pattern, "~/"), strings.HasPrefix(pattern, "./"), strings.HasPrefix(pattern, "**"):
-	case strings.HasPrefix(pattern, "../"):
-		return nil, "it leads out of the project: write an absolute path"
-	case strings.Contains(strings.TrimSuffix(pattern, "/"), "/"):
-		pattern = "./" + pattern
-	case allows:
-		pattern = "./**/" + pattern
-	default:
-		pattern = "**/" + pattern
+		return []string{""}, ""
+	}
+	if pattern, why = im.anchored(pattern, allows); why != "" {
+		return nil, why
 	}
 	folder, isFolder := strings.CutSuffix(pattern, "/")
 	switch {
@@ -258,6 +247,31 @@ func (im *importer) paths(pattern string, allows bool) (arguments []string, why 
 		return []string{folder + "/**"}, ""
 	}
 	return []string{pattern, pattern + "/**"}, "" // a name may be that of a folder
+}
+
+// anchored returns a pattern of gitignore as one of a policy, or why it has none.
+func (im *importer) anchored(pattern string, allows bool) (text, why string) {
+	switch {
+	case strings.HasPrefix(pattern, "!"):
+		return "", "a policy has no exceptions with !: write an ask or deny rule for what is left out"
+	case strings.HasPrefix(pattern, "//"):
+		pattern = pattern[1:]
+	case strings.HasPrefix(pattern, "/"):
+		if im.project == "" {
+			return "", "it is relative to the project, and the file is in no .claude folder of one"
+		}
+		pattern = "." + pattern
+	case strings.HasPrefix(pattern, "~/"), strings.HasPrefix(pattern, "./"), strings.HasPrefix(pattern, "**"):
+	case strings.HasPrefix(pattern, "../"):
+		return "", "it leads out of the project: write an absolute path"
+	case strings.Contains(strings.TrimSuffix(pattern, "/"), "/"):
+		pattern = "./" + pattern
+	case allows:
+		pattern = "./**/" + pattern
+	default:
+		pattern = "**/" + pattern
+	}
+	return pattern, ""
 }
 
 // page returns a policy. Its first lines tell what was not taken over, if there is a command that makes it.

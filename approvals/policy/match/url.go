@@ -134,9 +134,7 @@ type URLGlob struct {
 
 // NewURLGlob reads the argument of a pattern for URLs: scheme://host/path, or domain:HOST for all pages of a host.
 func NewURLGlob(text string) (*URLGlob, error) {
-	if host, ok := strings.CutPrefix(text, "domain:"); ok && !strings.ContainsAny(host, "/:") {
-		text = "http*://" + host
-	}
+	text = ofDomain(text)
 	scheme, rest, found := strings.Cut(text, "://")
 	if !found || scheme == "" {
 		return nil, errors.New("is no URL pattern: write scheme://host/path, with * for any scheme")
@@ -169,6 +167,14 @@ func NewURLGlob(text string) (*URLGlob, error) {
 		g.path = asPath.Body
 	}
 	return g, nil
+}
+
+// ofDomain returns the pattern scheme://host for domain:HOST, or the text.
+func ofDomain(text string) string {
+	if host, ok := strings.CutPrefix(text, "domain:"); ok && !strings.ContainsAny(host, "/:") {
+		return "http*://" + host
+	}
+	return text
 }
 
 func notInURLGlob(r rune) bool {

@@ -27,6 +27,7 @@ type Rule struct {
 	Notice           *Message         // to the user, of a call that is parked
 	Contains         []*Detector      // of a rule about results: what it is about; none: whole results
 	Grant            *Granted         // nil of a rule of the policy
+	OfSecret         bool             // of secrets: the calls that get a value
 
 	Kinds []call.Kind    // of the resources of the tools that the rule is about; nil: any
 	Names *regexp.Regexp // finds the names that a call must contain; nil: none

@@ -27,7 +27,7 @@ func (r *reader) readSecrets(n *yaml.Node, path string, in *Set) {
 					r.Fail(n, path, "%q is not the name of a secret: write a name like that of an environment variable", name)
 				}
 			}},
-			{Name: "tools", Read: func(n *yaml.Node, path string) { r.patterns(n, path, &Rule{}, in, true, &tools) }},
+			{Name: "tools", Read: func(n *yaml.Node, path string) { r.patterns(n, path, &Rule{OfSecret: true}, in, true, &tools) }},
 		})
 		switch {
 		case len(r.Errors) > before:

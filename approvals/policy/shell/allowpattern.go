@@ -195,24 +195,28 @@ func (p *AllowPattern) Ends(c *Command, t *Programs, as Meaning) int {
 		return -1
 	}
 	star, open := c.mayStar, false
-	if as == Whole && p.NamesProgram() && p.beginsLike(c) {
+	if as == Whole {
 		star, open = p.star(c, t)
 	}
-	end := p.firstUncovered(c, star)
+	return p.endOfWords(c, t, star, open, as)
+}
+
+// endOfWords is Ends for a command whose words a last * covers as star has it. open: it may be a program that runs others.
+func (p *AllowPattern) endOfWords(c *Command, t *Programs, star []bool, open bool, as Meaning) int {
+	end, n := p.firstUncovered(c, star), len(p.words)
 	switch {
-	case end >= 0 && end < len(p.words):
+	case end >= 0 && end < n:
 		return end
+	case !open && !p.coversProgram(c, t) && len(c.Words) <= n:
+		return 0
 	case !open && !p.coversProgram(c, t):
-		if len(c.Words) <= len(p.words) {
-			return 0
-		}
-		return len(p.words)
+		return n
 	case end >= 0:
 		return end
-	case p.every && as != Whole && len(c.Words) != len(p.words)+1: // of one word
-		return len(p.words)
+	case p.every && as != Whole && len(c.Words) != n+1: // of one word
+		return n
 	case !p.fitsLength(len(c.Words)) && !p.fitsAlone(c, t):
-		return min(len(p.words), len(c.Words))
+		return min(n, len(c.Words))
 	}
 	return -1
 }
@@ -243,11 +247,20 @@ func (p *AllowPattern) beginsLike(c *Command) bool {
 	return true
 }
 
-// star returns which words of a command a last * covers, and whether it covers more than what the table lists.
+// star returns which words of a command a last * covers, and whether the program may be one that runs others.
 func (p *AllowPattern) star(c *Command, t *Programs) (words []bool, open bool) {
-	star, ok := t.Star(c.Words, c.wild, len(p.words))
-	if !ok || c.isWild(0) || c.mayReadProgram() || (c.Folder != "" && star.File != "" && strings.IndexByte("/~", star.File[0]) < 0) {
+	if !p.NamesProgram() || !p.beginsLike(c) || c.isWild(0) || c.mayReadProgram() {
 		return c.mayStar, false
+	}
+	star, ok := t.Star(c.Words, c.wild, len(p.words))
+	elsewhere := c.Folder != "" && star.File != "" && strings.IndexByte("/~", star.File[0]) < 0
+	switch {
+	case !ok || elsewhere:
+		return c.mayStar, false
+	case len(c.LeftOut()) > 0: // whether those are all in front of the subcommand only the table of options knows
+		for i := range star.Words {
+			star.Words[i] = star.Words[i] && c.mayStar[i]
+		}
 	}
 	return star.Words, true
 }

@@ -7,7 +7,6 @@ import (
 
 	"go.yaml.in/yaml/v3"
 
-	"github.com/heldcall/heldcall/approvals/policy/match"
 	"github.com/heldcall/heldcall/internal/strictyaml"
 )
 
@@ -36,7 +35,8 @@ type openProgram struct {
 	commands map[string]*openProgram
 }
 
-func readCoverage(t *Table) strictyaml.Errors {
+// readCoverage reads coverage.yaml.
+func (t *Table) readCoverage() strictyaml.Errors {
 	r := &strictyaml.Reader{File: "coverage.yaml"}
 	c := &t.coverage
 	c.open, c.scripts = map[string]*openProgram{}, map[string]map[string]bool{}
@@ -109,42 +109,52 @@ func (t *Table) Star(argv []string, wild []bool, n int) (star Star, ok bool) {
 		star.File = argv[0]
 	}
 	name, base := Names(argv[0])
-	star.Reach = ReachListed
 	named := slices.Concat([]string{name}, argv[1:])
-	may := t.StarMay(named, wild)
-	ok = t.Listed(name) || !t.RunsOthers(name)
-	covers, opened := func(int) judgement { return unlisted }, false
-	var walk openWalk
-	script := t.coverage.script(named[:n])
-	switch p := t.coverage.open[name]; {
+	script, open := t.coverage.script(named[:n]), t.coverage.open[name]
+	switch {
 	case script > 0:
-		star.File, star.Reach, ok = argv[script], ReachScript, true
-		covers = func(int) judgement { return covered }
-	case p != nil:
-		star.Reach, ok, opened = ReachOpen, true, true
-		walk = openWalk{chain: []*openProgram{p}, level: p, wild: wild, written: n}
-		covers = func(i int) judgement { return walk.word(named, i) }
-	case !t.isKnown(name, base):
+		star.File, star.Reach = argv[script], ReachScript
+	case open != nil:
+		star.Reach = ReachOpen
+	case t.isKnown(name, base):
+		star.Reach = ReachListed
+	default:
 		star.Reach = ReachAll
-		covers = func(int) judgement { return covered }
 	}
-	reliable := true // behind a subcommand that the table does not list it knows nothing
-	for i := 1; i < len(argv); i++ {
-		coverage := covers(i)
-		if opened && i == n && walk.level.closed {
-			star.Reach = ReachListed
+	may := t.StarMay(named, wild)
+	if star.Reach == ReachOpen {
+		star.Reach = open.extend(may, named, wild, n)
+	} else if star.Reach != ReachListed {
+		for i := 1; i < len(may); i++ {
+			may[i] = may[i] || isCertain(named, wild, i)
 		}
-		listed := may[i] && reliable && coverage != refused
-		reliable = reliable && (may[i] || i < n || !opened)
-		may[i] = listed || (coverage == covered && isCertain(argv[i], wild != nil && wild[i]))
 	}
 	star.Words = append(star.Words, may...)
-	return star, ok
+	return star, open != nil || star.Reach != ReachListed || t.Listed(name) || !t.RunsOthers(name)
 }
 
-// isCertain reports whether a shell expands a word to no more than names of files that are no options.
-func isCertain(word string, wild bool) bool {
-	return !strings.Contains(word, "\x00") && !(wild && (word == "" || strings.IndexByte("*?[-", word[0]) >= 0))
+// extend adds the words that a last * covers of an open program to those that the table of options lists, and removes those
+// that are of another kind. It returns how far the * reaches.
+func (p *openProgram) extend(may []bool, argv []string, wild []bool, n int) Reach {
+	walk := openWalk{chain: []*openProgram{p}, level: p, wild: wild, written: n}
+	reach := ReachOpen
+	reliable := true // behind a subcommand that the table does not list it knows nothing
+	for i := 1; i < len(argv); i++ {
+		judged := walk.word(argv, i)
+		if i == n && walk.level.closed {
+			reach = ReachListed
+		}
+		listed := may[i] && reliable && judged != refused
+		reliable = reliable && (may[i] || i < n)
+		may[i] = listed || (judged == covered && isCertain(argv, wild, i))
+	}
+	return reach
+}
+
+// isCertain reports whether a shell expands word i to no more than names of files that are no options.
+func isCertain(argv []string, wild []bool, i int) bool {
+	word := argv[i]
+	return !strings.Contains(word, "\x00") && !(wild != nil && wild[i] && (word == "" || strings.IndexByte("*?[-", word[0]) >= 0))
 }
 
 // isKnown reports whether a program is in one of the tables.
@@ -247,20 +257,20 @@ func (w *openWalk) word(argv []string, i int) judgement {
 	word, isValue := argv[i], w.value
 	w.value = isOption(word) && !w.free && !strings.Contains(word, "=")
 	switch {
-	case !w.free && word == "--" && w.level.ends:
+	case w.free:
+	case word == "--" && w.level.ends:
 		w.free = true
-	case !w.free && isOption(word) && w.lists(argv, i):
-		return refused
-	case !w.free && !isOption(word):
-		if !w.named && !w.subcommand(word, isValue, i < w.written) {
-			return unlisted
-		}
-		if w.apart || w.barred(word, w.wild != nil && w.wild[i]) {
+	case isOption(word):
+		if w.lists(argv, i) {
 			return refused
 		}
+	case !w.named && !w.subcommand(word, isValue, i < w.written):
+		return unlisted
+	case w.barred(word, w.wild != nil && w.wild[i]):
+		return refused
 	}
 	switch {
-	case w.apart || !w.isPlain(word):
+	case w.apart, !w.isPlain(word):
 		return refused
 	case w.level.closed:
 		return unlisted
@@ -375,10 +385,15 @@ func valueOfLetter(word string, letter byte, values, next string) (value string,
 	return "", false
 }
 
-// leadsAway reports whether the value of an option may be something that is not below the current folder.
+// leadsAway reports whether the value of an option may be something that is not below the current folder, or is hidden there.
 func leadsAway(value string) bool {
-	parts := strings.FieldsFunc(value, func(r rune) bool { return strings.ContainsRune("=@,;", r) })
+	parts := strings.FieldsFunc(value, func(r rune) bool { return strings.ContainsRune("=@,;<", r) })
 	return len(parts) == 0 || strings.Contains(value, "://") || slices.ContainsFunc(parts, func(part string) bool {
-		return match.LeadsUp(part) || match.HasDrive(part) || strings.IndexByte("/~-$\\", part[0]) >= 0
+		hasDrive := len(part) > 1 && part[1] == ':'
+		return hasDrive || strings.IndexByte("/~-$\\", part[0]) >= 0 || slices.ContainsFunc(strings.FieldsFunc(part, isSlash), func(segment string) bool {
+			return segment[0] == '.' && segment != "."
+		})
 	})
 }
+
+func isSlash(r rune) bool { return r == '/' || r == '\\' }

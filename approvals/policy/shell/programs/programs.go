@@ -40,6 +40,10 @@ func (t *Table) With(options map[string]*Program) *Table {
 	more := *t
 	more.options = maps.Clone(t.options)
 	maps.Copy(more.options, options)
+	more.coverage.open = maps.Clone(t.coverage.open)
+	for name := range options {
+		delete(more.coverage.open, name) // the policy lists what a * covers
+	}
 	return &more
 }
 

@@ -51,7 +51,7 @@ var Known = sync.OnceValue(func() *Table {
 	for name := range t.wrappers {
 		t.runners[name] = true
 	}
-	for _, errors := range []strictyaml.Errors{builds.Errors, r.Errors, readCoverage(t)} {
+	for _, errors := range []strictyaml.Errors{builds.Errors, r.Errors, t.readCoverage()} {
 		if len(errors) > 0 {
 			panic("internal error: the table of programs is not well formed: " + errors.Error())
 		}
