@@ -10,10 +10,13 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/google/go-cmp/cmp"
+
 	"github.com/heldcall/heldcall/approvals/policy"
 	"github.com/heldcall/heldcall/approvals/policy/call"
 	"github.com/heldcall/heldcall/approvals/policy/cases"
 	"github.com/heldcall/heldcall/approvals/policy/match"
+	"github.com/heldcall/heldcall/internal/textview"
 )
 
 // fieldsOf are the judged fields of the tools in the policies that the documentation
@@ -143,5 +146,30 @@ func TestFilesThatRunLaterInTheDocumentation(t *testing.T) {
 				t.Errorf("docs/policy.md: %s is not of the class %s", file[1], class.Name)
 			}
 		}
+	}
+}
+
+// TestChecksInTheDocumentation: what pages show as the output of policy check is that for the policy before it, and the
+// pattern that they name as nearest is.
+func TestChecksInTheDocumentation(t *testing.T) {
+	page := read(t, "docs/write-a-policy.md")
+	section := page[strings.Index(page, "## See what a pattern covers"):]
+	source := regexp.MustCompile("(?s)```yaml\n(.*?)```").FindStringSubmatch(section)[1]
+	shown := regexp.MustCompile("(?s)```text\n(ALLOW PATTERN.*?)```").FindStringSubmatch(section)[1]
+	rules, err := policy.Parse("policy.yaml", []byte(source))
+	if err != nil {
+		t.Fatal(err)
+	}
+	var output strings.Builder
+	if err := textview.Patterns(&output, rules.CheckPatterns()); err != nil {
+		t.Fatal(err)
+	}
+	output.WriteString("policy.yaml: ok\n")
+	if diff := cmp.Diff(output.String(), shown); diff != "" {
+		t.Errorf("the output of policy check: %s", diff)
+	}
+	nearest := rules.Explain(example{"bash", "command", "npm run build"}.with("", "")).Nearest
+	if !strings.Contains(section, "Nearest   "+nearest+"\n") {
+		t.Errorf("the page does not show that %s", nearest)
 	}
 }
