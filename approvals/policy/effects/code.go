@@ -152,7 +152,7 @@ func (s *subject) interpreter() {
 		s.inner(append([]shell.Word{a.options["-m"][0]}, a.operands...))
 	case a.has(checkOptions[s.name]...):
 		s.reads(a.operands)
-	case hasScript && s.name == "python" && baseName(a.operands[0].Text) == "manage.py":
+	case hasScript && slices.Contains([]string{"manage.py", "artisan"}, baseName(a.operands[0].Text)):
 		s.inner(a.operands)
 	case hasScript:
 		s.add(approvals.EffectRun, a.operands[0], "", Uncertain, "")

@@ -444,7 +444,7 @@ func (s *subject) inner(words []shell.Word) {
 		return
 	}
 	inner := &subject{f: s.f, execution: s.execution, remote: remote, depth: s.depth + 1, words: words, before: s.before, input: s.input, prefix: s.beginning(s.matched + 1)}
-	if s.name == "python" {
+	if s.name == "python" || s.name == "php" {
 		inner.prefix = s.beginning(1)
 	}
 	if s.name == "python" && s.args.has("-m") {

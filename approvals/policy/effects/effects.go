@@ -200,7 +200,8 @@ func (f *finder) hasUnknownWord() bool {
 // isStated reports whether what may be a secret is what an effect is about, and no word that only sounds like one.
 func (f *finder) isStated(secret string) bool {
 	return slices.ContainsFunc(f.list, func(e approvals.Effect) bool {
-		return e.Kind == approvals.EffectUnknown || e.Kind == approvals.EffectNone || (e.Target != "" && (strings.HasSuffix(e.Target, secret) || strings.HasSuffix(secret, e.Target)) && e.Kind != approvals.EffectSecret)
+		isSame := e.Target == secret || strings.HasSuffix(e.Target, "/"+secret) || strings.HasSuffix(secret, "/"+e.Target)
+		return e.Kind == approvals.EffectUnknown || e.Kind == approvals.EffectNone || (isSame && e.Target != "" && e.Kind != approvals.EffectSecret)
 	}) && !strings.HasPrefix(secret, "-")
 }
 

@@ -109,6 +109,10 @@ func TestEffectsOfCommands(t *testing.T) {
 		{"npm run deploy", "high: runs other code: npm run deploy"},
 		{"rm $FILES", "high: destroys (cannot be undone), unknown effects"},
 		{"git $VERB x", "medium: unknown effects: git …"},
+		{"service nginx restart", "medium: writes nginx"},
+		{"php artisan migrate:fresh", "high: destroys (cannot be undone)"},
+		{"dotnet add package X", "high: installs: X"},
+		{"ssh web1 <<'END'\nrm -rf /srv/x\nEND", "high: destroys: /srv/x (cannot be undone), runs other code: web1"},
 		{"ls; rm a > /dev/null 2>&1", "high: destroys: a in the workspace (cannot be undone), reads . in the workspace"},
 	} {
 		if got := card(t, command(t, tt.script)); got != tt.want {
