@@ -323,7 +323,7 @@ func hostOf(word string) string {
 
 // find returns the words at the first of some places where there is one: operands by number (2, 2+ for the second and
 // those behind it, @2 with the words of the subcommand counted, last, first for all but the last), the values of an option,
-// that of the option that names what is acted on (named), the folder (.), the beginning of the command (cmd, call, call1).
+// that of the option that names the object of the operation (named), the folder (.), the beginning of the command (cmd, call, call1).
 func (s *subject) find(places []string) []shell.Word {
 	for _, place := range places {
 		words := s.textAt(place)
@@ -381,7 +381,7 @@ func (s *subject) operandsAt(place string) []shell.Word {
 	return operands[index-1 : index]
 }
 
-// named returns the values of the option that names what a command of a cloud acts on: one with the noun of the
+// named returns the values of the option that names the object of a command of a cloud: one with the noun of the
 // operation, such as --table-name of delete-table, else the first.
 func (s *subject) named() []shell.Word {
 	operation := ""

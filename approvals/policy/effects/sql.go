@@ -101,7 +101,7 @@ func statementOf(words []sqlWord) (s sqlStatement, ok bool) {
 	return sqlStatement{kind: approvals.EffectNone}, slices.Contains(tableless, verb)
 }
 
-// undoUnless is what is known of taking back something new, which may replace what was there.
+// undoUnless returns whether something new can be taken back, which may replace what was there.
 func undoUnless(replaces bool) Undo {
 	if replaces {
 		return Uncertain

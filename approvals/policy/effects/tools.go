@@ -229,7 +229,7 @@ var thingRules = []thingRule{
 	{kind: approvals.EffectWrite, things: strings.Fields("file files"), verbs: strings.Fields("create push"), then: toolVerb{"", "", approvals.RiskHigh}},
 }
 
-// of returns what a verb states about the things in the name of the tool. Names of arguments may show what is destroyed.
+// of returns what a verb states about the things in the name of the tool. Names of arguments may show the object too.
 func (v toolVerb) of(words, names []string) toolVerb {
 	among := func(list []string) func(string) bool {
 		return func(word string) bool { return slices.Contains(list, word) }
@@ -431,7 +431,7 @@ func toolTargets(words []string, args map[string]any, kind approvals.EffectKind)
 }
 
 // namesOther reports whether an argument names something else than what a call acts on: the file that is uploaded, the
-// branch of what is deleted.
+// branch of a deleted file.
 func namesOther(name string, words []string, kind approvals.EffectKind) bool {
 	isSource := slices.Contains(words, "upload") && strings.HasSuffix(name, "path")
 	isBranchOf := name == "branch" && kind == approvals.EffectDestroy && !slices.Contains(words, "branch")
