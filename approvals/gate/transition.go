@@ -192,9 +192,13 @@ func (t *transitions) end(id string) {
 	if last && w.reported() {
 		delete(t.writing, id)
 	}
-	t.mu.Unlock()
+	var missed *approvals.Stored
 	if last && w.seen != nil && w.seen.Revision > w.applied {
-		t.applyRemote(*w.seen)
+		missed = w.seen
+	}
+	t.mu.Unlock() // another transition may begin now, and the watch report to it
+	if missed != nil {
+		t.applyRemote(*missed)
 	}
 }
 
