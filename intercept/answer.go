@@ -42,7 +42,7 @@ func NewAnswer(r Request, limits Limits) *Answer {
 }
 
 // UseFrame sets the frame of the bodies of the answer, where the connection has decided it and not
-// their first bytes. Call it before Begin.
+// their first bytes. A frame bounds the bytes that it buffers itself. Call it before Begin.
 func (a *Answer) UseFrame(newFrame func() Frame) { a.body.NewFrame = newFrame }
 
 // Begin readies the answer for the next upstream response.
