@@ -72,16 +72,23 @@ func (a *answer) Read(part *intercept.Part) error {
 			return err
 		}
 	}
-	part.Overtakes, part.Spent = p.overtakes(), called && p.spent()
-	part.Complete, part.Failed, part.Ends = a.body.done, a.body.failed, done || p.closes()
-	p.namesCall = p.anyDelta(p.mayNameCall)
-	part.Withheld = p.namesCall || (!called && a.out.continuing == nil && p.anyDelta(p.endsEarly))
-	part.Form = p.form()
-	part.Rewritten = a.out.continuing != nil && !a.body.failed
+	p.describe(done, called)
 	if a.body.failed {
 		a.body.void()
 	}
 	return nil
+}
+
+// describe sets what the answer has to know of the part. Done reports whether it has [DONE], called
+// whether it is about a call.
+func (p *eventBatch) describe(done, called bool) {
+	part, continuing := p.part, p.out.continuing != nil
+	part.Overtakes, part.Spent = p.overtakes(), called && p.spent()
+	part.Complete, part.Failed, part.Ends = p.body.done, p.body.failed, done || p.closes()
+	p.namesCall = p.anyDelta(p.mayNameCall)
+	part.Withheld = p.namesCall || (!called && !continuing && p.anyDelta(p.endsEarly))
+	part.Form = p.form()
+	part.Rewritten = continuing && !p.body.failed
 }
 
 // decode decodes the payloads of a part. Done reports whether one is [DONE].
