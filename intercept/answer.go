@@ -173,7 +173,7 @@ func (a *Answer) pass(p *Part) error {
 		a.plan = Plan{}
 		events, err := a.codec.Rewrite(p, &a.plan)
 		if err == nil {
-			a.out.Add(p.rendered(events))
+			a.out.Add(a.rendered(p, events))
 		}
 		return err
 	}
@@ -369,7 +369,7 @@ func (a *Answer) Heartbeat(heartbeat Heartbeat) []byte {
 	a.unended = ""
 	if form == FormStream && heartbeat != HeartbeatComment {
 		if events := a.codec.Heartbeat(heartbeat); len(events) > 0 {
-			return appendEvents(before, frame, events)
+			return a.framed(before, events)
 		}
 	}
 	return append(before, frame.Idle()...)
@@ -386,5 +386,26 @@ func (a *Answer) mustNotGrow() bool {
 // error in place of its body.
 func (a *Answer) Fail(e *Error) []byte {
 	events := a.codec.Fail(e, a.body.Kind() == FormWhole)
-	return appendEvents([]byte(a.unended), a.body.frame(), events)
+	return a.framed([]byte(a.unended), events)
+}
+
+// rendered returns a part in which other events are in place of its own: whole events, or the same
+// part if nothing changes and it is about no call.
+func (a *Answer) rendered(p *Part, events []Event) []byte {
+	switch {
+	case p.has(events) && len(events) == 0:
+		return p.Bytes
+	case p.has(events):
+		return append(p.Bytes[:len(p.Bytes):len(p.Bytes)], a.body.frame().Unended(p.Bytes)...)
+	}
+	return a.framed(nil, events)
+}
+
+// framed appends events in the frame of the answer to dst.
+func (a *Answer) framed(dst []byte, events []Event) []byte {
+	frame := a.body.frame()
+	for _, e := range events {
+		dst = frame.Append(dst, e)
+	}
+	return dst
 }

@@ -1,6 +1,10 @@
 package intercept
 
-import "bytes"
+import (
+	"bytes"
+
+	"github.com/heldcall/heldcall/intercept/strictjson"
+)
 
 // Form is the form of an upstream body.
 type Form int
@@ -168,3 +172,53 @@ func EmptyContinuation() *Error { return NotUnderstood("after a denial it is emp
 func Cut() *Error {
 	return &Error{Code: CodeUpstreamCut, Reason: "the upstream's answer was cut off before its end; what was held of it is void"}
 }
+
+// jsonBody is the frame of a body that is one JSON value.
+type jsonBody struct {
+	max   int // bytes, 0 for no limit
+	bytes []byte
+}
+
+// Write implements [Frame].
+func (b *jsonBody) Write(block []byte) error {
+	if b.bytes = append(b.bytes, block...); b.max > 0 && len(b.bytes) > b.max {
+		return TooLong()
+	}
+	return nil
+}
+
+// Next implements [Frame]: the part ends with the body.
+func (b *jsonBody) Next() (part []byte, ok bool, err error) { return nil, false, nil }
+
+// Rest implements [Frame].
+func (b *jsonBody) Rest() []byte { return b.bytes }
+
+// Parse implements [Frame].
+func (b *jsonBody) Parse(p *Part) error {
+	value := b.value(p.Bytes)
+	if strictjson.Strict(value) != nil {
+		return NotUnderstood("its body is not strict JSON (duplicate name, invalid UTF-8 or syntax)")
+	}
+	p.Payloads = [][]byte{value}
+	return nil
+}
+
+// value is a body without the blanks and byte order mark before it.
+func (*jsonBody) value(body []byte) []byte {
+	return bytes.TrimPrefix(bytes.TrimLeft(body, " \t\r\n"), byteOrderMark)
+}
+
+// Check implements [Frame].
+func (*jsonBody) Check(*Part) error { return nil }
+
+// Single implements [Frame].
+func (*jsonBody) Single([]byte, string) (data []byte, ok bool) { return nil, false }
+
+// Append implements [Frame].
+func (*jsonBody) Append(dst []byte, e Event) []byte { return append(dst, e.Data...) }
+
+// Unended implements [Frame].
+func (*jsonBody) Unended([]byte) string { return "" }
+
+// Idle implements [Frame].
+func (*jsonBody) Idle() string { return "\n" }

@@ -30,13 +30,13 @@ func TestRewrittenPart(t *testing.T) {
 		": note\n\n":                         ": note\n\n",
 		"data: \"bad\"\n\n":                  "an error",
 	} {
-		p := Part{Bytes: []byte(part), answer: &Answer{}}
+		p := Part{Bytes: []byte(part)}
 		if err := new(Stream).Parse(&p); err != nil {
 			t.Fatal(err)
 		}
 		got := "an error"
 		if events, err := p.Map(rewrite); err == nil {
-			got = string(p.rendered(events))
+			got = string((&Answer{}).rendered(&p, events))
 		}
 		if got != want {
 			t.Errorf("%q: %q, want %q", part, got, want)

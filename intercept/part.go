@@ -1,6 +1,8 @@
 package intercept
 
 import (
+	"slices"
+
 	"github.com/heldcall/heldcall/intercept/sse"
 	"github.com/heldcall/heldcall/intercept/strictjson"
 )
@@ -56,6 +58,12 @@ func (p *Part) Add(data []byte) bool {
 // Name is the name of its events, "" for none.
 func (p *Part) Name() string { return string(p.lines.Name) }
 
+// has reports whether the events are those of the part, which is about no call.
+func (p *Part) has(events []Event) bool {
+	name := p.Name()
+	return !slices.ContainsFunc(p.units, (*Unit).isCall) && slices.EqualFunc(events, p.Payloads, func(e Event, data []byte) bool { return e.Name == name && e.Data == string(data) })
+}
+
 // Map joins the results of a function for each event that is not blank, with the number of the
 // event in the part.
 func (p *Part) Map(events func(i int, e Event) ([]Event, error)) (list []Event, err error) {
@@ -86,13 +94,13 @@ func (p *Part) Held() bool { return p.answer.held() }
 
 // Send sends events to the agent, before the part.
 func (p *Part) Send(events []Event) {
-	p.answer.out.Add(appendEvents(nil, p.answer.body.frame(), events))
+	p.answer.out.Add(p.answer.framed(nil, events))
 }
 
 // Replace gives the part one other event, which has been read.
 func (p *Part) Replace(data string) {
-	e := Event{Name: p.Name(), Data: data}
-	p.Bytes, p.Payloads = p.answer.body.frame().Append(nil, e), [][]byte{[]byte(data)}
+	p.Bytes = p.answer.framed(nil, []Event{{Name: p.Name(), Data: data}})
+	p.Payloads = [][]byte{[]byte(data)}
 }
 
 // Open takes a call that is new in the body.

@@ -170,7 +170,7 @@ func (a *Answer) render(plan *Plan) ([]byte, error) {
 		if err != nil {
 			return nil, err
 		}
-		return appendEvents(out, a.body.frame(), a.codec.Notice(plan)), nil
+		return a.framed(out, a.codec.Notice(plan)), nil
 	case plan.Open:
 		return nil, nil
 	}
@@ -180,7 +180,7 @@ func (a *Answer) render(plan *Plan) ([]byte, error) {
 	if err != nil {
 		return nil, err
 	}
-	return p.rendered(events), nil
+	return a.rendered(&p, events), nil
 }
 
 // rewrite returns a held part as the agent gets it.
@@ -193,5 +193,5 @@ func (a *Answer) rewrite(part []byte, of heldPart) ([]byte, error) {
 	if err != nil {
 		return nil, err
 	}
-	return p.rendered(events), nil
+	return a.rendered(&p, events), nil
 }
