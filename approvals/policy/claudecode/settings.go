@@ -30,7 +30,7 @@ type Left struct {
 // String is a line about it.
 func (l Left) String() string { return l.What + ": " + l.Why }
 
-// permissions is what is read of a settings file.
+// permissions are the members of a settings file that are read.
 type permissions struct {
 	Allow                 []string `json:"allow"`
 	Ask                   []string `json:"ask"`

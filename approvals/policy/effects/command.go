@@ -406,7 +406,7 @@ func (s *subject) named() []shell.Word {
 
 var naming = regexp.MustCompile(`^--(?:(?:(.*)-)?(?:names?|ids?|identifiers?|arns?|url)|(key|bucket|cluster|service|domain|resources?|alias|tasks?))$`)
 
-// elsewhereNamed are options that name something else than what is acted on.
+// elsewhereNamed are options whose values are no targets.
 var elsewhereNamed = map[string]bool{"--policy-arn": true, "--image-id": true, "--security-group-ids": true, "--subnet-id": true, "--subnet-ids": true, "--kms-key-id": true, "--final-db-snapshot-identifier": true, "--owner-ids": true, "--account-id": true}
 
 // beginning returns the program and the first operands of a command: n words.

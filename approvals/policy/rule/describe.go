@@ -46,7 +46,7 @@ func (p *Pattern) Describe(known *call.Known, k call.Kind) shell.Described {
 	}
 }
 
-// argumentText is what is between the brackets.
+// argumentText is the text between the brackets.
 func (p *Pattern) argumentText() string {
 	_, argument, _ := strings.Cut(p.Text, "(")
 	return strings.TrimSuffix(argument, ")")

@@ -242,7 +242,7 @@ const (
 
 // openWalk reads the words of a command whose program is open.
 type openWalk struct {
-	chain   []*openProgram // the program and its subcommands: what is listed of one of them is not covered
+	chain   []*openProgram // the program and its subcommands: options that one of them lists are not covered
 	level   *openProgram   // the last that was certainly read
 	wild    []bool
 	written int  // so many words are in the pattern
