@@ -4,7 +4,8 @@ import (
 	"regexp"
 	"slices"
 	"strings"
-	"unicode"
+
+	"github.com/DataDog/go-sqllexer"
 
 	"github.com/heldcall/heldcall/approvals"
 	"github.com/heldcall/heldcall/approvals/policy/shell"
@@ -36,22 +37,8 @@ var tableless = strings.Fields("begin commit end rollback savepoint release star
 // sqlObjects are kinds of what a statement creates, changes or removes.
 var sqlObjects = strings.Fields("table database schema index view materialized function procedure sequence type user role trigger extension column temporary temp unique only concurrently if not exists or replace cascade keyspace dictionary")
 
-var (
-	// sqlComments are comments in every database.
-	sqlComments = regexp.MustCompile(`(?m)--(?:[ \t].*)?$|/\*[^!+*/]*\*/`)
-	parameters  = regexp.MustCompile(`\$\d+`)
-)
-
 // readSQL returns what the statements of a text do, and false if not all of it is understood.
 func readSQL(source string) (list []sqlStatement, understood bool) {
-	source = parameters.ReplaceAllString(source, " x ")
-	if !strings.ContainsAny(source, "'\"`") { // in which a comment may begin, or end
-		source = sqlComments.ReplaceAllString(source, " ")
-	}
-	// Databases differ in what other comments, a backslash and a dollar sign mean.
-	if strings.ContainsAny(source, "\\$#\x00") || strings.Contains(source, "--") || strings.Contains(source, "/*") {
-		return nil, false
-	}
 	statements, whole := sqlStatements(source)
 	for _, words := range statements {
 		s, ok := statementOf(words)
@@ -203,51 +190,55 @@ type sqlWord struct {
 	quoted      bool // a quoted name
 }
 
-// sqlStatements returns the words of each statement, and false if a quoted text does not end.
+// sqlStatements returns the words of each statement. It returns none and false for a text in which databases see different
+// statements: they differ in what a backslash, a number sign and some comments mean.
 func sqlStatements(source string) (all [][]sqlWord, whole bool) {
-	var words []sqlWord
-	end := func() {
-		if len(words) > 0 {
-			all, words = append(all, words), nil
-		}
+	if strings.ContainsAny(source, "\\#\x00") {
+		return nil, false
 	}
-	for source != "" {
-		length := 1
-		switch c := source[0]; {
-		case c == ';':
-			end()
-		case c == '\'' || c == '"' || c == '`':
-			if length = strings.IndexByte(source[1:], c) + 2; length < 2 {
+	database := sqllexer.DBMSPostgres
+	if strings.Contains(source, "`") {
+		database = sqllexer.DBMSMySQL
+	}
+	var words []sqlWord
+	lexer := sqllexer.New(source, sqllexer.WithDBMS(database))
+	for token := lexer.Scan(); token.Type != sqllexer.EOF; token = lexer.Scan() {
+		switch token.Type {
+		case sqllexer.ERROR, sqllexer.UNKNOWN, sqllexer.INCOMPLETE_STRING, sqllexer.DOLLAR_QUOTED_FUNCTION, sqllexer.DOLLAR_QUOTED_STRING, sqllexer.SYSTEM_VARIABLE:
+			return nil, false
+		case sqllexer.COMMENT, sqllexer.MULTILINE_COMMENT:
+			if !isPlainComment(token.Value) {
 				return nil, false
 			}
-			words = append(words, quotedWord(c, source[1:length-1]))
-		case isSQLName(c):
-			if length = strings.IndexFunc(source, func(r rune) bool { return r > unicode.MaxASCII || !isSQLName(byte(r)) }); length < 0 {
-				length = len(source)
+		case sqllexer.STRING:
+			words = append(words, sqlWord{text: "'", lower: "'"})
+		case sqllexer.QUOTED_IDENT:
+			name := strings.Trim(token.Value, "\"`")
+			words = append(words, sqlWord{text: name, lower: strings.ToLower(name), quoted: true})
+		case sqllexer.PUNCTUATION:
+			if token.Value == ";" && len(words) > 0 {
+				all, words = append(all, words), nil
 			}
-			words = append(words, sqlWord{text: source[:length], lower: strings.ToLower(source[:length])})
-		case c == '(' || c == ')':
-			if c == '(' {
+			if token.Value == "(" {
 				words = append(words, sqlWord{text: "(", lower: "("})
 			}
-		case c >= 0x80: // a name that is not plain
-			words = append(words, sqlWord{text: "_", lower: "_"})
+		case sqllexer.COMMAND, sqllexer.KEYWORD, sqllexer.IDENT, sqllexer.FUNCTION, sqllexer.NUMBER, sqllexer.BOOLEAN, sqllexer.NULL, sqllexer.PROC_INDICATOR, sqllexer.CTE_INDICATOR, sqllexer.ALIAS_INDICATOR:
+			words = append(words, sqlWord{text: token.Value, lower: strings.ToLower(token.Value)})
 		}
-		source = source[length:]
 	}
-	end()
+	if len(words) > 0 {
+		all = append(all, words)
+	}
 	return all, true
 }
 
-func quotedWord(quote byte, text string) sqlWord {
-	if quote == '\'' {
-		return sqlWord{text: "'", lower: "'"}
+// isPlainComment reports whether a comment is one for every database: not one that MySQL runs, and none in another one.
+func isPlainComment(text string) bool {
+	if rest, line := strings.CutPrefix(text, "--"); line {
+		return rest == "" || rest[0] == ' ' || rest[0] == '\t'
 	}
-	return sqlWord{text: text, lower: strings.ToLower(text), quoted: true}
-}
-
-func isSQLName(c byte) bool {
-	return (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || (c >= '0' && c <= '9') || c == '_' || c == '.'
+	inner := strings.TrimSuffix(strings.TrimPrefix(text, "/*"), "*/")
+	return len(text) >= 4 && !strings.HasPrefix(inner, "!") && !strings.HasPrefix(inner, "+") && !strings.Contains(inner, "/*")
 }
 
 // sql adds the effects of SQL. Without is the target of a statement that names no table.
