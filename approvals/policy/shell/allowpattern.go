@@ -247,15 +247,19 @@ func (p *AllowPattern) beginsLike(c *Command) bool {
 	return true
 }
 
-// star returns which words of a command a last * covers, and whether the program may be one that runs others.
+// star returns which words of a command a last * covers, and whether it covers more than what the table lists.
 func (p *AllowPattern) star(c *Command, t *Programs) (words []bool, open bool) {
 	if !p.NamesProgram() || !p.beginsLike(c) || c.isWild(0) || c.mayReadProgram() {
 		return c.mayStar, false
 	}
 	star, ok := t.Star(c.Words, c.wild, len(p.words))
+	last := len(p.words) - 1
+	continues := star.File != "" && star.File == c.Words[last] && !p.words[last].Match(star.File) // run.sh:x is another file
 	elsewhere := c.Folder != "" && star.File != "" && strings.IndexByte("/~", star.File[0]) < 0
 	switch {
-	case !ok || elsewhere:
+	case !ok:
+		return make([]bool, len(c.Words)), false
+	case continues || elsewhere:
 		return c.mayStar, false
 	case len(c.LeftOut()) > 0: // whether those are all in front of the subcommand only the table of options knows
 		for i := range star.Words {

@@ -17,6 +17,7 @@ var coverageFile []byte
 type coverage struct {
 	open    map[string]*openProgram
 	scripts map[string]map[string]bool // options in front of a script, by interpreter
+	starts  map[string]bool            // subcommands that run the words after them
 	named   map[string]bool
 	quiet   map[string]bool
 }
@@ -32,6 +33,7 @@ type openProgram struct {
 	ends     bool
 	closed   bool
 	whole    bool
+	short    bool
 	commands map[string]*openProgram
 }
 
@@ -51,6 +53,7 @@ func (t *Table) readCoverage() strictyaml.Errors {
 				}
 			})
 		}},
+		{Name: "starts", Read: setNames(r, &c.starts)},
 		{Name: "named", Read: setNames(r, &c.named)},
 		{Name: "quiet", Read: setNames(r, &c.quiet)},
 	})
@@ -73,6 +76,7 @@ func readOpen(r *strictyaml.Reader, n *yaml.Node, path string, to map[string]*op
 			{Name: "ends", Read: r.SetBool(&p.ends)},
 			{Name: "closed", Read: r.SetBool(&p.closed)},
 			{Name: "whole", Read: r.SetBool(&p.whole)},
+			{Name: "short", Read: r.SetBool(&p.short)},
 			{Name: "commands", Read: func(n *yaml.Node, path string) { readOpen(r, n, path, p.commands) }},
 		})
 		for program := range strings.SplitSeq(name.Value, ", ") {
@@ -109,6 +113,9 @@ func (t *Table) Star(argv []string, wild []bool, n int) (star Star, ok bool) {
 		star.File = argv[0]
 	}
 	name, base := Names(argv[0])
+	if t.coverage.runsNext(name, argv[1:n]) {
+		return star, false
+	}
 	named := slices.Concat([]string{name}, argv[1:])
 	script, open := t.coverage.script(named[:n]), t.coverage.open[name]
 	switch {
@@ -131,6 +138,17 @@ func (t *Table) Star(argv []string, wild []bool, n int) (star Star, ok bool) {
 	}
 	star.Words = append(star.Words, may...)
 	return star, open != nil || star.Reach != ReachListed || t.Listed(name) || !t.RunsOthers(name)
+}
+
+// runsNext reports whether the words of a pattern end with a subcommand that runs the words after it.
+func (c *coverage) runsNext(program string, words []string) bool {
+	text := program
+	for _, word := range words {
+		if !isOption(word) || word == "--" {
+			text += " " + word
+		}
+	}
+	return c.starts[text]
 }
 
 // extend adds the words that a last * covers of an open program to those that the table of options lists, and removes those
@@ -255,6 +273,7 @@ type openWalk struct {
 // word judges word i. Each word must be read, in order.
 func (w *openWalk) word(argv []string, i int) judgement {
 	word, isValue := argv[i], w.value
+	wild := w.wild != nil && w.wild[i]
 	w.value = isOption(word) && !w.free && !strings.Contains(word, "=")
 	switch {
 	case w.free:
@@ -264,9 +283,11 @@ func (w *openWalk) word(argv []string, i int) judgement {
 		if w.lists(argv, i) {
 			return refused
 		}
+	case !w.named && wild && w.level.hasCommands():
+		return refused // a file may have the name of a subcommand
 	case !w.named && !w.subcommand(word, isValue, i < w.written):
 		return unlisted
-	case w.barred(word, w.wild != nil && w.wild[i]):
+	case w.barred(word, wild):
 		return refused
 	}
 	switch {
@@ -278,11 +299,26 @@ func (w *openWalk) word(argv []string, i int) judgement {
 	return covered
 }
 
+func (p *openProgram) hasCommands() bool { return len(p.commands) > 0 || len(p.apart) > 0 }
+
+// setsApart reports whether a word is, or may be short for, a subcommand that must be written out.
+func (p *openProgram) setsApart(word string) bool {
+	if p.apart[word] || !p.short || p.commands[word] != nil {
+		return p.apart[word]
+	}
+	for name := range p.apart {
+		if strings.HasPrefix(name, word) {
+			return true
+		}
+	}
+	return false
+}
+
 // subcommand reads a word that may be a subcommand. It reports false if it may as well be the value of an option.
 func (w *openWalk) subcommand(word string, isValue, written bool) bool {
 	next := w.level.commands[word]
 	switch {
-	case w.level.apart[word] && !written:
+	case w.level.setsApart(word) && !written:
 		w.apart = true
 		return true
 	case next == nil && (w.level.apart[word] || w.level.closed):
@@ -296,7 +332,7 @@ func (w *openWalk) subcommand(word string, isValue, written bool) bool {
 		return false
 	}
 	w.level = next
-	w.named = len(next.commands) == 0 && len(next.apart) == 0
+	w.named = !next.hasCommands()
 	return true
 }
 
@@ -310,6 +346,9 @@ func (w *openWalk) barred(word string, wild bool) bool {
 	return slices.ContainsFunc(w.chain, func(p *openProgram) bool {
 		return slices.ContainsFunc(p.words, func(text string) bool {
 			part, anywhere := strings.CutPrefix(text, "*")
+			if strings.HasSuffix(text, ":") { // a scheme
+				word, part, text = strings.ToLower(word), strings.ToLower(part), strings.ToLower(text)
+			}
 			return wild || strings.HasPrefix(word, text) || (anywhere && strings.Contains(word, part))
 		})
 	})
@@ -330,6 +369,9 @@ func (w *openWalk) lists(argv []string, i int) bool {
 		}
 		if slices.ContainsFunc(p.words, func(text string) bool {
 			part, anywhere := strings.CutPrefix(text, "*")
+			if strings.HasSuffix(text, ":") {
+				return anywhere && strings.Contains(strings.ToLower(argv[i]), strings.ToLower(part))
+			}
 			return (anywhere && strings.Contains(argv[i], part)) || (isOption(text) && strings.HasPrefix(argv[i], text))
 		}) {
 			return true
@@ -389,8 +431,9 @@ func valueOfLetter(word string, letter byte, values, next string) (value string,
 func leadsAway(value string) bool {
 	parts := strings.FieldsFunc(value, func(r rune) bool { return strings.ContainsRune("=@,;<", r) })
 	return len(parts) == 0 || strings.Contains(value, "://") || slices.ContainsFunc(parts, func(part string) bool {
+		part = strings.TrimLeft(part, " \t\"")
 		hasDrive := len(part) > 1 && part[1] == ':'
-		return hasDrive || strings.IndexByte("/~-$\\", part[0]) >= 0 || slices.ContainsFunc(strings.FieldsFunc(part, isSlash), func(segment string) bool {
+		return part == "" || hasDrive || strings.IndexByte("/~-$\\", part[0]) >= 0 || slices.ContainsFunc(strings.FieldsFunc(part, isSlash), func(segment string) bool {
 			return segment[0] == '.' && segment != "."
 		})
 	})
