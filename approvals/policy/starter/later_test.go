@@ -33,10 +33,25 @@ func TestFilesThatRunLater(t *testing.T) {
 	}
 	for _, file := range []string{
 		"src/hooks/useUser.ts", "src/ci/run.go", "docs/agents.md.txt", "docs/claude.txt", "src/editor/vim.go", "package.json", "Makefile", "src/deployment.go", "internal/release/note.go",
+		"src/hooks/post-list.ts", "web/hooks/pre-fill.ts", "lib/hooks/error-msg", "src/hooks/update.ts", "src/pages/Startup/x.tsx", "docs/autoexec.md", "src/venv/x.py",
 		"src/mise/plan.go", "README.md", "lib/cargo/x.rs", "src/profile.ts", "web/service.ts", "gradle/libs.txt", "bin/tool.sh", "tests/lock.py", "src/git/x.go", "cmd/heldcall/main.go",
 	} {
 		if v := judge("Write", "file_path", file, false); v.Action != policy.Allow {
 			t.Errorf("Write %s: %s by %s (%s)", file, v.Action, v.Rule, v.Reason)
+		}
+	}
+	for _, file := range []string{
+		"x/refs/heads/main", ".git/hooks/update", "hooks/pre-commit.sh", "hooks/reference-transaction", ".sl/config", "action.yml", ".config/nvim/init.lua", ".emacs.el", ".grok/settings.json", ".rovodev/config.yml", "mise-tasks/build", ".php-version",
+		".shadowenv.d/x.lisp", "venv/pyvenv.cfg", ".config/go/env", ".config/nushell/config.nu", ".config/sway/config", ".forward", "MODULE.bazel.lock",
+	} {
+		if v := judge("Write", "file_path", file, false); v.Action != policy.Ask {
+			t.Errorf("Write %s: %s by %s", file, v.Action, v.Rule)
+		}
+	}
+	// A folder moved or linked to where programs look.
+	for _, command := range []string{"mv x .venv", "mv x venv", "cp -r x venv", "mv x gradle", "cp -r x gradle", "mv x sub/.venv"} {
+		if v := judge("Bash", "command", command, false); v.Action != policy.Ask {
+			t.Errorf("%s: %s by %s", command, v.Action, v.Rule)
 		}
 	}
 	for _, command := range []string{"cat .github/workflows/ci.yml", "grep -n run .husky/pre-commit", "ls node_modules/.bin", "head CLAUDE.md go.sum", "git log -- .gitlab-ci.yml"} {
