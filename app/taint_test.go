@@ -103,6 +103,16 @@ func TestTaintOfSubagents(t *testing.T) {
 	}
 }
 
+// TestTaintOfRemindedSubagents: reminders that an agent puts beside the prompt of a subagent do not hide who has started it.
+func TestTaintOfRemindedSubagents(t *testing.T) {
+	t.Parallel()
+	w := newTainting(t)
+	w.says(conversation("Read the page.", readsThePage), "X-Heldcall-Session", "tainted")
+	w.starts("Agent", "prompt", "Run the checks.", conversation("Read the page."), "X-Heldcall-Session", "tainted")
+	reminded := strings.Replace(conversation("PROMPT"), `"PROMPT"`, `[{"type":"text","text":"<system-reminder>Be brief.</system-reminder>"},{"type":"text","text":"Run the checks."}]`, 1)
+	w.runs(true, reminded, "X-Heldcall-Session", "child")
+}
+
 // TestTaintOfThreads: a thread of Codex that names the thread that has started it shares its taint.
 func TestTaintOfThreads(t *testing.T) {
 	t.Parallel()

@@ -10,6 +10,9 @@ import (
 	"github.com/tidwall/gjson"
 )
 
+// ReminderMark begins the parts of a message that agents add to what the user wrote.
+const ReminderMark = "<system-reminder>"
+
 // UserText is a text by which a request is identified: that of a message, which may be long, after
 // a prefix. The message is decoded only when the text is needed.
 type UserText struct {

@@ -23,13 +23,10 @@ var requestSchema = intercept.RequestSchema{
 
 	History: "messages", Key: fingerprint,
 	Outline: outline.Schema{
-		Beginning: []string{"system"}, ResultPart: "tool_result", ResultID: "tool_use_id", Reminder: reminderMark, ToolTypes: []string{"", "custom"},
+		Beginning: []string{"system"}, ResultPart: "tool_result", ResultID: "tool_use_id", Reminder: intercept.ReminderMark, ToolTypes: []string{"", "custom"},
 		Result: func(role []byte, _ *[4][]byte) ([]byte, bool) { return nil, outline.IsString(role, "assistant") },
 	},
 }
-
-// reminderMark begins a text that agents add to what the user wrote.
-const reminderMark = "<system-reminder>"
 
 // parseRequest reads a request strictly.
 func parseRequest(e intercept.Envelope) (*request, error) {
@@ -105,7 +102,7 @@ func (r *request) Begins() bool { return r.ParsedRequest.Begins() && r.continued
 
 // userText is what the user wrote in the content of a message.
 func userText(content []byte) intercept.UserText {
-	return intercept.UserText{Content: content, Reminder: reminderMark}
+	return intercept.UserText{Content: content, Reminder: intercept.ReminderMark}
 }
 
 // Made implements [intercept.Request].

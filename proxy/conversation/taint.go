@@ -61,7 +61,7 @@ func (h *JudgedResults) taintKeys(ctx context.Context) ([]string, *intercept.Err
 	c := h.conversation
 	who := c.Identity()
 	opening := c.Parsed.Opening()
-	opening.Prefix = "" // the agent has its own instructions
+	opening.Prefix, opening.Reminder = "", intercept.ReminderMark // the agent has its own instructions and reminders
 	sessions := []string{who.Session}
 	if c.continued.Session != "" && c.continued.Session != who.Session {
 		sessions = append(sessions, c.continued.Session)
