@@ -1,6 +1,7 @@
 package policy
 
 import (
+	"cmp"
 	"fmt"
 	"slices"
 	"strings"
@@ -43,7 +44,10 @@ func (q *question) doubts(asks []*rule.Pattern) []string {
 		if patterns[fact] == nil {
 			facts = append(facts, fact)
 		}
-		patterns[fact] = append(patterns[fact], fmt.Sprintf("the %s pattern %s (%s)", does, match.Quote(p.Text), p.Where))
+		words := fmt.Sprintf("the %s pattern %s (%s)", does, match.Quote(cmp.Or(p.Short, p.Text)), p.Where)
+		if !slices.Contains(patterns[fact], words) {
+			patterns[fact] = append(patterns[fact], words)
+		}
 	}
 	if q.denied.match == match.Maybe {
 		add(q.denied.pattern, Deny)

@@ -83,3 +83,20 @@ rules:
 		t.Errorf("%q, %q", fact, patterns)
 	}
 }
+
+// A class of files is one rule, however many patterns it is short for.
+func TestDoubtsCountAClassOnce(t *testing.T) {
+	p := mustParse(t, "rules:\n  - ask: ['path(@hook)', 'path(@ci)', 'mcp__x', 'path(a)']\n")
+	v := p.Judge(Call{Tool: "Bash", Arguments: argument("command", "frob .h* .g* a")})
+	for _, flag := range v.Flags {
+		_, rules := approvals.FoldFlag(flag)
+		for i, rule := range rules {
+			if slices.Contains(rules[:i], rule) || strings.Contains(rule, "**") {
+				t.Errorf("%q", flag)
+			}
+		}
+	}
+	if len(v.Flags) == 0 {
+		t.Error("nothing is in doubt")
+	}
+}

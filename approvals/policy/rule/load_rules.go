@@ -245,6 +245,9 @@ func (r *reader) patterns(n *yaml.Node, path string, of *Rule, in *Set, allows b
 			}
 			p.Rule, p.Line, p.Column, p.Where = of, item.Line, item.Column, r.Place(item.Line)
 			p.oneServer = allows && each != text && strings.HasPrefix(text, "mcp__")
+			if len(texts) > 1 {
+				p.Short = text
+			}
 			if err := p.Fits(in.KindsFor(p), allows); err != nil {
 				r.Fail(item, path, "%s %s", text, err)
 				return

@@ -19,6 +19,7 @@ import (
 // resource, as a glob of tools may be for several.
 type Pattern struct {
 	Text         string
+	Short        string // the text of the policy that is short for this and other patterns, such as path(@hook); "" for none
 	Where        string // file and line
 	Line, Column int
 	Rank         int // in its list: the lowest decides

@@ -146,14 +146,15 @@ func (p *Set) everything(patterns []*Pattern) (warnings []string) {
 
 // denyByTool warns of a deny pattern for a tool that reads files, where no pattern denies the same paths to commands.
 func (p *Set) denyByTool() []string {
-	var found []string
+	var found, warned []string
 	for _, pattern := range p.Deny.All {
 		_, argument, _ := strings.Cut(pattern.Text, "(")
 		named := p.Known.Tool(pattern.Tool.Text())
 		reads := pattern.Tool.Literal() && pattern.class == nil && !pattern.Any && named != nil && named.Kind == call.Path && named.RiskOr("") == approvals.RiskLow
-		if !reads || slices.ContainsFunc(p.Deny.All, func(other *Pattern) bool { return other.Text == "path("+argument }) {
+		if !reads || slices.Contains(warned, argument) || slices.ContainsFunc(p.Deny.All, func(other *Pattern) bool { return other.Text == "path("+argument }) {
 			continue
 		}
+		warned = append(warned, argument)
 		found = append(found, fmt.Sprintf("%s: %s denies one tool, and commands can read the same files: write path(%s for every tool and command.", pattern.Where, pattern.Text, argument))
 	}
 	return found

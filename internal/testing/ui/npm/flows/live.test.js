@@ -10,7 +10,7 @@ flows('staying current', {
 			await page.locator('.row', { hasText: call.name }).waitFor();
 		}
 		const tools = () => page.locator('.row .tool').allTextContents();
-		assert.deepEqual(await tools(), ['transfer_money', 'bash', 'Edit', 'apply_patch', 'write_file']);
+		assert.deepEqual(await tools(), ['transfer_money', 'bash', 'write_file', 'Edit', 'apply_patch']);
 		await stage.shot(page, 'list');
 		await page.getByLabel('Order of the list').selectOption('age');
 		await page.waitForFunction(() => document.querySelector('.row .tool').textContent === 'bash');

@@ -109,7 +109,7 @@ flows('in the browser', {
 			const [request] = await stage.held.pending();
 			assert.equal(told.topic, request.id);
 			const [notification] = await tell(page, told.payload, (all) => all.length === 1);
-			assert.deepEqual(notification, { title: 'bash waits for an answer', body: 'claude-code · high risk', tag: request.id });
+			assert.deepEqual(notification, { title: 'bash waits for an answer', body: 'claude-code · medium risk', tag: request.id });
 
 			await page.goto(`${stage.held.console}/#/history`);
 			const [worker] = page.context().serviceWorkers();
