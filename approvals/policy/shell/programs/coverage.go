@@ -272,6 +272,20 @@ type openWalk struct {
 
 // word judges word i. Each word must be read, in order.
 func (w *openWalk) word(argv []string, i int) judgement {
+	judged := w.listed(argv, i)
+	switch {
+	case judged != covered:
+		return judged
+	case w.apart, !w.isPlain(argv[i]):
+		return refused
+	case w.level.closed:
+		return unlisted
+	}
+	return covered
+}
+
+// listed judges word i by what the table lists.
+func (w *openWalk) listed(argv []string, i int) judgement {
 	word, isValue := argv[i], w.value
 	wild := w.wild != nil && w.wild[i]
 	w.value = isOption(word) && !w.free && !strings.Contains(word, "=")
@@ -289,12 +303,6 @@ func (w *openWalk) word(argv []string, i int) judgement {
 		return unlisted
 	case w.barred(word, wild):
 		return refused
-	}
-	switch {
-	case w.apart, !w.isPlain(word):
-		return refused
-	case w.level.closed:
-		return unlisted
 	}
 	return covered
 }
