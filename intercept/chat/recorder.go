@@ -32,7 +32,17 @@ func (r *recorder) add(c *choice, p *intercept.Plan) error {
 	return nil
 }
 
+// hides reports whether the agent gets less of a choice than the model's output, or another one.
+func (c *choice) hides(p *intercept.Plan) bool {
+	return len(c.output.prior.hidden) > 0 || slices.ContainsFunc(c.calls(), func(call *call) bool {
+		return !p.Reaches(&call.Unit) || call.ruling().Action == intercept.Edit
+	})
+}
+
 func (r *recorder) record(c *choice, p *intercept.Plan) *answerRecord {
+	if !c.hides(p) {
+		return nil
+	}
 	l, message, id := c.output, c.message(), c.ids(r.turnID)
 	rec := &answerRecord{
 		TurnFingerprint: intercept.TurnFingerprint{Turn: r.turnID, Before: r.req.Ending(), Opening: intercept.Opening(r.req.Opening().String()), Text: l.text()},
@@ -42,24 +52,18 @@ func (r *recorder) record(c *choice, p *intercept.Plan) *answerRecord {
 		LastText:        message.written(),
 		Last:            message.last(l.prior.extras),
 	}
-	changed := len(rec.Turns) > 0
 	for _, call := range c.calls() {
 		if !p.Reaches(&call.Unit) {
-			changed = true
 			rec.LastCalls = append(rec.LastCalls, lastCall{Seen: -1, Entry: call.entry(id(call)), Denial: toolResult(id(call), call.ruling().ModelMessage)})
 			continue
 		}
 		fingerprint := intercept.NewCallFingerprint(call.id, call.name, call.args.String())
 		if r := call.ruling(); r.Action == intercept.Edit {
-			changed = true
 			fingerprint = intercept.NewCallFingerprint(call.id, call.name, r.Arguments)
 			fingerprint.Note = r.ModelMessage
 		}
 		rec.LastCalls = append(rec.LastCalls, lastCall{Seen: len(rec.Calls)})
 		rec.Calls = append(rec.Calls, fingerprint)
-	}
-	if !changed {
-		return nil
 	}
 	if l.notice != "" {
 		rec.Turns, rec.Speech = append(rec.Turns, c.denied(id)...), append(rec.Speech, message.audio.speech()...)

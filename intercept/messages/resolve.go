@@ -36,13 +36,17 @@ func (a *answer) resolved(plan *intercept.Plan) (r intercept.Resolution, err err
 	if a.body.progress.failed || (plan.Aborted != nil && !a.req.threaded()) {
 		return r, nil // the run, or the answer, is over
 	}
-	rec, changed := a.record(plan)
+	hides := a.hides(plan)
+	if !hides && !a.req.threaded() {
+		return r, nil
+	}
+	rec := a.record(plan)
 	if a.req.threaded() {
 		if r.Lost = !a.keep(rec, plan); rec.Response != "" {
 			r.Refers, r.Threaded = []string{rec.Response}, true
 		}
 	}
-	if !changed || plan.Aborted != nil {
+	if !hides || plan.Aborted != nil {
 		return r, nil
 	}
 	raw, err := rec.encode()
@@ -53,36 +57,39 @@ func (a *answer) resolved(plan *intercept.Plan) (r intercept.Resolution, err err
 	return r, nil
 }
 
-// record describes an answer that is complete. Changed is false if the agent got all
-// of it, as the model wrote it.
-func (a *answer) record(plan *intercept.Plan) (rec *answerRecord, changed bool) {
+// hides reports whether the agent gets less than the model's output, or another one.
+func (a *answer) hides(plan *intercept.Plan) bool {
+	return len(a.earlier.messages) > 0 || slices.ContainsFunc(a.body.blocks.list, func(b *block) bool {
+		if _, edited := plan.Edited(&b.Unit); edited && b.call != nil {
+			return true
+		}
+		return !plan.Reaches(&b.Unit) || a.body.blocks.isAbandoned(b)
+	})
+}
+
+// record describes an answer that is complete.
+func (a *answer) record(plan *intercept.Plan) *answerRecord {
 	blocks := &a.body.blocks
-	rec = &answerRecord{Turns: slices.Clone(a.earlier.messages), Pieces: slices.Clone(a.earlier.pieces)}
+	rec := &answerRecord{Turns: slices.Clone(a.earlier.messages), Pieces: slices.Clone(a.earlier.pieces)}
 	rec.TurnFingerprint = intercept.TurnFingerprint{
 		Turn: a.limits.TurnID, Before: a.req.Ending(), Opening: intercept.Opening(a.req.Opening().String()),
 		Text: intercept.StripSpace(a.text() + plan.Notice),
 	}
-	changed = len(rec.Turns) > 0
 	denied := plan.AllDenied(blocks.calls())
 	for _, b := range blocks.list {
 		raw := b.render(blocks.callID(b))
 		if !plan.Reaches(&b.Unit) {
-			changed = true
 			if !denied {
 				rec.Pieces = append(rec.Pieces, piece{Raw: raw})
 				rec.Results = append(rec.Results, b.modelResult(blocks.callID(b)))
 			}
 			continue
 		}
-		abandoned := b.attempt != blocks.attempt && b.call == nil // the model does not know of it
-		piece := piece{Key: blockKey(raw), Raw: raw, Before: denied || abandoned}
+		piece := piece{Key: blockKey(raw), Raw: raw, Before: denied || blocks.isAbandoned(b)}
 		if b.call != nil {
-			var edited bool
 			piece.Raw = ""
-			rec.Calls, edited = appendCall(rec.Calls, b, plan)
-			changed = changed || edited
+			rec.Calls = appendCall(rec.Calls, b, plan)
 		}
-		changed = changed || abandoned
 		rec.Pieces = append(rec.Pieces, piece)
 	}
 	if denied {
@@ -92,11 +99,14 @@ func (a *answer) record(plan *intercept.Plan) (rec *answerRecord, changed bool) 
 		raw := textBlock(strings.TrimSpace(plan.Notice))
 		rec.Pieces = append(rec.Pieces, piece{Key: blockKey(raw), Raw: raw})
 	}
-	return rec, changed
+	return rec
 }
 
-// appendCall appends a call as the agent got it, and reports whether it was edited.
-func appendCall(list []intercept.CallFingerprint, b *block, plan *intercept.Plan) (_ []intercept.CallFingerprint, edited bool) {
+// isAbandoned reports whether the model does not know of a block, since it began another attempt after it.
+func (l *blockList) isAbandoned(b *block) bool { return b.attempt != l.attempt && b.call == nil }
+
+// appendCall appends a call as the agent got it.
+func appendCall(list []intercept.CallFingerprint, b *block, plan *intercept.Plan) []intercept.CallFingerprint {
 	arguments := b.call.arguments()
 	replaced, edited := plan.Edited(&b.Unit)
 	if edited {
@@ -106,7 +116,7 @@ func appendCall(list []intercept.CallFingerprint, b *block, plan *intercept.Plan
 	if edited {
 		fingerprint.Note = b.modelMessage()
 	}
-	return append(list, fingerprint), edited
+	return append(list, fingerprint)
 }
 
 // Plan implements [intercept.Codec].
