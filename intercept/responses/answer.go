@@ -96,7 +96,7 @@ func (a *answer) text() string { return a.prior.text + a.body.text() }
 
 // Heartbeat implements [intercept.Codec]: the event by which OpenAI keeps a stream
 // alive. Where the agent can ask for the events from a number on, it would change their
-// numbers.
+// numbers. It may not read the request, whose results can be decided meanwhile.
 func (a *answer) Heartbeat(intercept.Heartbeat) []intercept.Event {
 	if a.body.resumable() {
 		return nil

@@ -53,7 +53,7 @@ func (b *body) responseID() string {
 // resumable reports whether the agent may ask for the events of the answer again. Then
 // their numbers have to be upstream's.
 func (b *body) resumable() bool {
-	return b.req.id != "" || string(b.req.Field("background")) == "true" || (b.object != nil && b.object.background)
+	return b.req.again || (b.object != nil && b.object.background)
 }
 
 // stored reports whether upstream keeps the response. The request takes precedence over

@@ -20,6 +20,7 @@ type request struct {
 	memory    memory             // what was remembered of what it continues
 	outgoing  intercept.Envelope // the request to upstream
 	input     historyInput
+	again     bool     // it is for an answer that the agent may ask for again: of a response by its id, or in the background
 	approves  []string // labels of the MCP servers of which the agent approves calls
 	offers    offers   // the tools that it offers, nil while they have not been read
 }
@@ -63,6 +64,7 @@ func parseRequest(e intercept.Envelope) (r *request, err error) {
 	if err = r.Accept(schema, e); err != nil {
 		return r, err
 	}
+	r.again = r.id != "" || string(r.Field("background")) == "true"
 	r.readInput()
 	if r.May(approvalResponse) {
 		r.approves = r.input.approvals()
