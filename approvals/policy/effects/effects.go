@@ -151,8 +151,8 @@ func (f *finder) file(e approvals.Effect, undo Undo, risk approvals.Risk) {
 	if e.Kind != approvals.EffectWrite && e.Kind != approvals.EffectDestroy {
 		return
 	}
-	if class := call.ClassOfLater(match.LocationOf(e.Target)); class != nil {
-		f.add(approvals.Effect{Kind: approvals.EffectRun, Target: e.Target + ", later (" + class.Is + ")"}, "", "")
+	if call.ClassOfLater(match.LocationOf(e.Target)) != nil {
+		f.add(approvals.Effect{Kind: approvals.EffectRun, Target: e.Target}, "", "")
 	}
 }
 
