@@ -15,10 +15,11 @@ import (
 // LaterFiles is a class of files that programs run or obey later by themselves, without a call that
 // shows it: see runs_later.yaml.
 type LaterFiles struct {
-	Name   string   // in rules: path(@NAME)
-	Is     string   // one of them, for people: "a hook of version control"
-	Files  []string // path patterns; the first stands for the class
-	Source string   // where the names are from
+	Name    string   // in rules: path(@NAME)
+	Is      string   // one of them, for people: "a hook of version control"
+	Files   []string // path patterns; the first stands for the class
+	Folders []string // path patterns of folders that a move replaces whole
+	Source  string   // where the names are from
 
 	globs []*match.PathGlob
 }
@@ -49,6 +50,9 @@ func (f *LaterFiles) read(r *strictyaml.Reader, n *yaml.Node, path string) {
 	r.Mapping(n, path, []strictyaml.Key{
 		{Name: "is", Read: r.SetText(&f.Is)},
 		{Name: "source", Read: r.SetText(&f.Source)},
+		{Name: "folders", Read: func(n *yaml.Node, path string) {
+			r.List(n, path, "path patterns", func(n *yaml.Node, _ string) { f.Folders = append(f.Folders, n.Value) })
+		}},
 		{Name: "files", Read: func(n *yaml.Node, path string) {
 			readPathGlobs(r, &f.globs)(n, path)
 			r.List(n, path, "path patterns", func(n *yaml.Node, _ string) { f.Files = append(f.Files, n.Value) })
@@ -67,9 +71,9 @@ func ClassOfLater(l match.Location) *LaterFiles {
 
 // Patterns are the patterns of a rule for the class.
 func (f *LaterFiles) Patterns() []string {
-	patterns := make([]string, len(f.Files))
-	for i, file := range f.Files {
-		patterns[i] = "path(" + file + ")"
+	var patterns []string
+	for _, path := range slices.Concat(f.Files, f.Folders) {
+		patterns = append(patterns, "path("+path+")")
 	}
 	return patterns
 }
