@@ -17,7 +17,7 @@ import (
 type LaterFiles struct {
 	Name    string   // in rules: path(@NAME)
 	Is      string   // one of them, for people: "a hook of version control"
-	Files   []string // path patterns; the first stands for the class
+	Files   []string // path patterns; suggestions go by the first
 	Folders []string // path patterns of folders that a move replaces whole
 	Source  string   // where the names are from
 

@@ -241,7 +241,7 @@ func FuzzEffects(f *testing.F) {
 	f.Fuzz(func(t *testing.T, script string) {
 		arguments, err := json.Marshal(map[string]string{"command": script})
 		if err != nil {
-			t.Skip("the script is not UTF-8")
+			return // arguments are UTF-8
 		}
 		list, risk := effects.Of(call.Read(call.Call{Tool: "Bash", Arguments: string(arguments)}, known, everyRule{}))
 		if len(list) == 0 || risk == "" {
