@@ -20,6 +20,7 @@ type unsettled struct {
 // approval is an approval of a call.
 type approval struct {
 	run, turn string
+	principal approvals.Principal
 	end       time.Time
 }
 
@@ -28,7 +29,7 @@ func (u *unsettled) changed(r *approvals.Request) {
 	u.mu.Lock()
 	defer u.mu.Unlock()
 	if r.Unsettled() {
-		u.open[r.ID] = approval{r.RunID, r.TurnID, r.ApprovalEnd()}
+		u.open[r.ID] = approval{r.RunID, r.TurnID, r.Principal, r.ApprovalEnd()}
 	} else {
 		delete(u.open, r.ID)
 	}
@@ -96,6 +97,10 @@ func (g *Gate) settleEnded(ctx context.Context) error {
 		g.Results.NotReleased(approvals.NotReleasedNotRepeated, g.Results.unsettled.matching(func(a approval) bool {
 			return !now.Before(a.end) && !g.turns.stored(a.turn)
 		})...)
+		g.Results.NotReleased(approvals.NotReleasedRunStopped, g.Results.unsettled.matching(func(a approval) bool {
+			state, _ := g.runs.State(a.run, a.principal) // a run can be stopped before its approval is known here
+			return state == approvals.RunAborted && g.awaitsNoAgent(a)
+		})...)
 		select {
 		case <-ctx.Done():
 			return nil
@@ -117,9 +122,14 @@ func (g *Gate) NotReleased(ctx context.Context, id, reason string) error {
 // answer, which records that for itself.
 func (g *Gate) stopped(run string) {
 	g.Results.NotReleased(approvals.NotReleasedRunStopped, g.Results.unsettled.matching(func(a approval) bool {
-		state, stored := g.turns.state(a.turn)
-		return a.run == run && stored && state.State != approvals.AgentAttached
+		return a.run == run && g.awaitsNoAgent(a)
 	})...)
+}
+
+// awaitsNoAgent reports whether the turn of an approval is stored without a connected agent.
+func (g *Gate) awaitsNoAgent(a approval) bool {
+	state, stored := g.turns.state(a.turn)
+	return stored && state.State != approvals.AgentAttached
 }
 
 // describe adds to a request that is served what the record does not have.
