@@ -187,6 +187,9 @@ func (a *App) announce() {
 	}
 	a.announceConsole()
 	a.policies.warnOfVacantRoutes()
+	for _, s := range a.parts.judge.Sources() {
+		a.policies.warnOfWidened(s)
+	}
 	if addr := a.NATSAddr(); addr != "" {
 		a.options.Log.Info("NATS listening", "url", "nats://"+addr)
 		if a.options.Config.NATS.Auth == natsOpen && a.parts.reviewers != nil {

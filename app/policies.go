@@ -139,6 +139,7 @@ func (p *policies) refresh(s *judge.Source, asked bool) (changed bool) {
 		}
 		p.log.Info(message, "policy", absolute(s.File()))
 		p.warnOfVacantGroups(s)
+		p.warnOfWidened(s)
 	case asked && err == nil:
 		p.log.Info("there is no policy to read again", "policy", absolute(s.File()))
 	}
@@ -149,6 +150,14 @@ func (p *policies) refresh(s *judge.Source, asked bool) (changed bool) {
 func (p *policies) warnOfVacantGroups(s *judge.Source) {
 	for _, vacant := range p.config.Console.Vacant(s.Policy()) {
 		p.log.Warn(vacant, "policy", absolute(s.File()))
+	}
+}
+
+// warnOfWidened logs the allow patterns that cover more than they did in language 1, if the policy names no language.
+func (p *policies) warnOfWidened(s *judge.Source) {
+	if patterns := s.Policy().Widened(); len(patterns) > 0 {
+		p.log.Warn("allow patterns of the policy cover more than in earlier versions: check them with heldcall policy check, then write language: 2; or write language: 1 to keep what they covered",
+			"policy", absolute(s.File()), "patterns", patterns)
 	}
 }
 

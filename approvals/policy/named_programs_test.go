@@ -2,7 +2,10 @@ package policy
 
 import (
 	"fmt"
+	"strings"
 	"testing"
+
+	"github.com/google/go-cmp/cmp"
 
 	"github.com/heldcall/heldcall/approvals"
 )
@@ -213,6 +216,36 @@ func TestSecretsGoToDescribedCalls(t *testing.T) {
 	for command, want := range map[string]Action{"mytool login 'secret://KEY'": Allow, "mytool --to=x 'secret://KEY'": Ask, "gh api x -f a='secret://KEY'": Ask} {
 		if got := p.Judge(Call{Tool: "bash", Arguments: argument("command", command), Secrets: []string{"KEY"}}).Action; got != want {
 			t.Errorf("%s: %s, want %s", command, got, want)
+		}
+	}
+}
+// TestLanguageOfAPolicy: in language 1 a last * covers operands and listed options only; a policy that names no language is
+// read as language 2, and tells which patterns cover more than in language 1.
+func TestLanguageOfAPolicy(t *testing.T) {
+	const rules = "tools: {bash: {resource: command, as: shell}}\nrules:\n  - allow: ['bash(make *)', 'bash(git log *)', 'bash(./gradlew *)', 'bash(ls)']\n"
+	for _, tt := range []struct {
+		language string
+		want     Action // of make test
+		widened  []string
+	}{
+		{"", Allow, []string{"policy.yaml:3: bash(./gradlew *) covers all of ./gradlew but what runs, writes or sends something else", "policy.yaml:3: bash(make *) covers all of make but what runs, writes or sends something else"}},
+		{"language: 2\n", Allow, nil},
+		{"language: 1\n", Ask, nil},
+	} {
+		p := mustParse(t, tt.language+rules)
+		if got := judgedBash(t, p, "make -k test"); got != tt.want {
+			t.Errorf("%q: make -k test is %s, want %s", tt.language, got, tt.want)
+		}
+		if got := judgedBash(t, p, "git log -p"); got != Allow {
+			t.Errorf("%q: git log -p is %s", tt.language, got)
+		}
+		if diff := cmp.Diff(tt.widened, p.Widened()); diff != "" {
+			t.Errorf("%q: %s", tt.language, diff)
+		}
+	}
+	for _, text := range []string{"language: 3\n", "language: 0\n", "language: new\n"} {
+		if _, err := Parse("policy.yaml", []byte(text)); err == nil || !strings.Contains(err.Error(), "language") {
+			t.Errorf("%q: %v", text, err)
 		}
 	}
 }

@@ -59,6 +59,10 @@ func Default() *Policy { return &Policy{rules: rule.EmptySet(), results: newResu
 // for patterns of tools whose calls are questions to people: they have no effect.
 func (p *Policy) Warnings() []string { return p.rules.Warnings() }
 
+// Widened returns the allow patterns that cover more than in language 1, each with its place and what it covers now. It
+// returns none if the policy has the key language.
+func (p *Policy) Widened() []string { return p.rules.Widened() }
+
 // Groups returns the groups that rules name as reviewers or for escalation, each with the place of
 // one such rule.
 func (p *Policy) Groups() map[string]string { return p.rules.Groups() }

@@ -286,6 +286,7 @@ func (im *importer) page(command string, lists []list) []byte {
 			fmt.Fprintf(&b, "#   - %s\n", sanitize.Line(left.String()))
 		}
 	}
+	b.WriteString("language: 2\n")
 	if len(im.workspace) > 0 {
 		fmt.Fprintf(&b, "workspace: [%s]\n", strings.Join(quoted(im.workspace), ", "))
 	}

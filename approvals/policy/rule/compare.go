@@ -208,10 +208,10 @@ func (p *Pattern) coversWords(c *call.Reading, command *shell.Command) bool {
 	return (len(p.Rule.Does) > 0 && p.argument.star) || p.argument.shell.Covers(command, c.Known.Programs, p.meaning())
 }
 
-// meaning is what a last * of the pattern covers. Grants keep the meaning that they had when they were made, a rule with
-// does allows what the table knows, and a secret goes to no call that its pattern does not describe.
+// meaning is what a last * of the pattern covers. Grants keep the meaning that they had when they were made, as do policies
+// of language 1, a rule with does allows what the table knows, and a secret goes to no call that its pattern does not describe.
 func (p *Pattern) meaning() shell.Meaning {
-	if p.Rule.Grant != nil || p.Rule.OfSecret || len(p.Rule.Does) > 0 {
+	if p.Rule.Grant != nil || p.Rule.OfSecret || p.Rule.Listed || len(p.Rule.Does) > 0 {
 		return 0
 	}
 	return shell.Whole

@@ -46,6 +46,19 @@ func (p *Pattern) Describe(known *call.Known, k call.Kind) shell.Described {
 	}
 }
 
+// widened tells what a pattern covers if that is more than in language 1, or returns "".
+func (p *Pattern) widened(known *call.Known) string {
+	if p.Any || p.argument.shell == nil || p.Rule.MatchesArguments || p.meaning() != shell.Whole {
+		return ""
+	}
+	tool, _, _ := strings.Cut(p.Text, "(")
+	now := p.argument.shell.Describe(known.Programs, tool, shell.Whole).Covers
+	if now == p.argument.shell.Describe(known.Programs, tool, 0).Covers {
+		return ""
+	}
+	return now
+}
+
 // argumentText is the text between the brackets.
 func (p *Pattern) argumentText() string {
 	_, argument, _ := strings.Cut(p.Text, "(")

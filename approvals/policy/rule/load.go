@@ -14,6 +14,10 @@ import (
 	"github.com/heldcall/heldcall/internal/strictyaml"
 )
 
+// newestLanguage is the language of a policy that does not name one: a last * of an allow pattern covers all of the program
+// that the pattern names. In language 1 it covers operands and listed options only.
+const newestLanguage = 2
+
 // Parse reads the rules of a policy. Errors contain the name as the file, rules its last element.
 // It returns all mistakes as [strictyaml.Errors].
 func Parse(name string, src []byte) (*Set, error) {
@@ -34,6 +38,11 @@ func Parse(name string, src []byte) (*Set, error) {
 func (r *reader) policy(root *yaml.Node, p *Set) {
 	var tools, rules, secrets, results, taint *yaml.Node
 	r.Mapping(root, "", []strictyaml.Key{
+		{Name: "language", Read: func(n *yaml.Node, path string) {
+			if p.language = r.Number(n, path, 1); p.language > newestLanguage {
+				r.Fail(n, path, "is %d: write 1 or 2", p.language)
+			}
+		}},
 		{Name: "default", Read: call.SetAction(&r.Reader, &p.fallback)},
 		{Name: "ambiguous", Read: func(n *yaml.Node, path string) {
 			p.Ambiguous = Basis{Rule: "ambiguous (" + r.Place(n.Line) + ")", Reason: "The call can be read in more than one way; the policy denies such calls."}

@@ -19,7 +19,7 @@ import (
 
 func (r *reader) rule(n *yaml.Node, path string, in *Set, to *lists) {
 	before := len(r.Errors)
-	rr := &ruleReader{reader: r, in: in, rule: &Rule{}, to: to, has: map[*[]*Pattern]bool{}}
+	rr := &ruleReader{reader: r, in: in, rule: &Rule{Listed: in.language == 1}, to: to, has: map[*[]*Pattern]bool{}}
 	r.Mapping(n, path, rr.keys(), "delegate", "scope")
 	for _, read := range rr.later {
 		read()

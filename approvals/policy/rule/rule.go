@@ -28,6 +28,7 @@ type Rule struct {
 	Contains         []*Detector      // of a rule about results: what it is about; none: whole results
 	Grant            *Granted         // nil of a rule of the policy
 	OfSecret         bool             // of secrets: the calls that get a value
+	Listed           bool             // a last * covers operands and listed options only: language 1
 
 	Kinds []call.Kind    // of the resources of the tools that the rule is about; nil: any
 	Names *regexp.Regexp // finds the names that a call must contain; nil: none

@@ -22,6 +22,7 @@ import (
 // Set is a parsed policy: its rules and the known tools. It is immutable and safe for concurrent
 // use.
 type Set struct {
+	language  int         // of the patterns: 1, 2, or 0 where the policy does not say
 	fallback  call.Action // where nothing else decides
 	Ambiguous Basis       // of calls with more than one reading
 	Known     call.Known
@@ -130,6 +131,21 @@ func (p *Set) Warnings() []string {
 			one.Where, one.Text, someOf(names), names[0]))
 	}
 	return slices.Concat(found, p.denyByTool(), p.everything(patterns), p.wideSecrets(), p.untainted(), p.withoutWorkspace(), p.questionWarnings())
+}
+
+// Widened returns the allow patterns that cover more than in language 1, each with its place and what it covers now, if
+// the policy does not say in which language it is written.
+func (p *Set) Widened() (patterns []string) {
+	if p.language != 0 {
+		return nil
+	}
+	for _, pattern := range p.Allow.All {
+		if covers := pattern.widened(&p.Known); covers != "" {
+			patterns = append(patterns, fmt.Sprintf("%s: %s covers %s", pattern.Where, pattern.Text, covers))
+		}
+	}
+	slices.Sort(patterns)
+	return patterns
 }
 
 // everything warns of patterns that cover whatever a program or a tool does.
