@@ -39,6 +39,9 @@ type Effect struct {
 	Kind   EffectKind `json:"kind"`
 	Target string     `json:"target,omitempty"` // a path, a host, a program, the name of a secret; at most some hundred bytes
 	Place  Place      `json:"place,omitempty"`
+	// Later is the class of a written file that programs run later by themselves, such as hook, of an [EffectRun]: see
+	// "Files that run later" in docs/policy.md.
+	Later string `json:"later,omitempty"`
 	// Reversible is true if the effect changes nothing, or if a person can take it back with what the call, the program or
 	// the project keeps, such as the text before an edit. Irreversible is true if it is known that no person can. It is
 	// unknown where both are false: it depends on what the call does not show.
@@ -47,24 +50,28 @@ type Effect struct {
 }
 
 type effectVerb struct {
-	kind EffectKind
-	verb string
+	kind  EffectKind
+	verb  string
+	later bool // of effects with a class of files that run later
 }
+
+func (v effectVerb) isOf(e *Effect) bool { return e.Kind == v.kind && (e.Later != "") == v.later }
 
 // effectVerbs are the words for the kinds of effect, the most dangerous kind first.
 var effectVerbs = []effectVerb{
-	{EffectPrivilege, "uses other rights:"},
-	{EffectDestroy, "destroys:"},
-	{EffectSecret, "may use secrets:"},
-	{EffectSend, "sends:"},
-	{EffectInstall, "installs:"},
-	{EffectRun, "runs other code:"},
-	{EffectUnknown, "unknown effects:"},
-	{EffectCheck, "runs the project’s code:"},
-	{EffectWrite, "writes"},
-	{EffectFetch, "fetches:"},
-	{EffectRead, "reads"},
-	{EffectNone, "changes nothing"},
+	{kind: EffectPrivilege, verb: "uses other rights:"},
+	{kind: EffectDestroy, verb: "destroys:"},
+	{kind: EffectSecret, verb: "may use secrets:"},
+	{kind: EffectSend, verb: "sends:"},
+	{kind: EffectInstall, verb: "installs:"},
+	{kind: EffectRun, verb: "runs other code:"},
+	{kind: EffectRun, verb: "writes what runs later:", later: true},
+	{kind: EffectUnknown, verb: "unknown effects:"},
+	{kind: EffectCheck, verb: "runs the project’s code:"},
+	{kind: EffectWrite, verb: "writes"},
+	{kind: EffectFetch, verb: "fetches:"},
+	{kind: EffectRead, verb: "reads"},
+	{kind: EffectNone, verb: "changes nothing"},
 }
 
 // maxEffectTargets is how many targets of a kind [EffectsText] names.
@@ -77,7 +84,7 @@ func EffectsText(effects []Effect) string {
 	effects = slices.Clone(effects)
 	for i := range effects { // of a newer version
 		if !slices.ContainsFunc(effectVerbs, func(word effectVerb) bool { return word.kind == effects[i].Kind }) {
-			effects[i].Kind = EffectUnknown
+			effects[i].Kind, effects[i].Later = EffectUnknown, ""
 		}
 	}
 	for _, word := range effectVerbs {
@@ -85,12 +92,16 @@ func EffectsText(effects []Effect) string {
 			var targets []string
 			found, final := false, false
 			for _, e := range effects {
-				if e.Kind != word.kind || e.Place != place {
+				if !word.isOf(&e) || e.Place != place {
 					continue
 				}
 				found, final = true, final || (e.Irreversible && (e.Kind == EffectDestroy || e.Kind == EffectSend))
-				if e.Target != "" && !slices.Contains(targets, e.Target) {
-					targets = append(targets, e.Target)
+				target := e.Target
+				if e.Later != "" {
+					target += " (" + e.Later + ")"
+				}
+				if target != "" && !slices.Contains(targets, target) {
+					targets = append(targets, target)
 				}
 			}
 			if found {

@@ -15,6 +15,8 @@ func TestEffectsText(t *testing.T) {
 		{[]approvals.Effect{{Kind: "new"}}, "unknown effects"},
 		{[]approvals.Effect{{Kind: approvals.EffectRead, Target: "a"}, {Kind: approvals.EffectRead, Target: "a", Place: approvals.PlaceOutside}}, "reads a outside the workspace, reads a"},
 		{[]approvals.Effect{{Kind: approvals.EffectRead, Target: "a"}, {Kind: approvals.EffectSend, Target: "h", Irreversible: true}, {Kind: approvals.EffectRead, Target: "b"}}, "sends: h (cannot be undone), reads a, b"},
+		{[]approvals.Effect{{Kind: approvals.EffectRun, Target: ".envrc", Later: "tool-manager"}, {Kind: approvals.EffectRun, Target: "x"}, {Kind: approvals.EffectWrite, Target: ".envrc"}}, "runs other code: x, writes what runs later: .envrc (tool-manager), writes .envrc"},
+		{[]approvals.Effect{{Kind: "new", Target: "x", Later: "hook"}}, "unknown effects: x"},
 		{[]approvals.Effect{{Kind: approvals.EffectDestroy, Target: "pod"}}, "destroys: pod"}, // a controller may start it again
 		{[]approvals.Effect{
 			{Kind: approvals.EffectWrite, Target: "1"},

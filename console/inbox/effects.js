@@ -13,11 +13,15 @@
  * @property {boolean} final it cannot be undone
  */
 
-/** The words for each kind of effect, the most dangerous kind first. */
-const VERBS = {
-	privilege: 'Uses other rights', destroy: 'Destroys', secret: 'May use secrets', send: 'Sends', install: 'Installs', run: 'Runs other code',
-	unknown: 'Unknown effects', check: 'Runs the project’s code', write: 'Writes', fetch: 'Fetches', read: 'Reads', none: 'Changes nothing',
-};
+/**
+ * The words for each kind of effect, the most dangerous kind first; whether of files that run later.
+ * @type {[string, string, boolean?][]}
+ */
+const VERBS = [
+	['privilege', 'Uses other rights'], ['destroy', 'Destroys'], ['secret', 'May use secrets'], ['send', 'Sends'], ['install', 'Installs'], ['run', 'Runs other code'],
+	['run', 'Writes what runs later', true], ['unknown', 'Unknown effects'], ['check', 'Runs the project’s code'], ['write', 'Writes'], ['fetch', 'Fetches'], ['read', 'Reads'],
+	['none', 'Changes nothing'],
+];
 
 /** Kinds that need no highlight where the call stays in the workspace. */
 const TAME = new Set(['check', 'write', 'fetch', 'read', 'none']);
@@ -29,13 +33,14 @@ const HOST = /^(?:[\w-]+\.)+[\w-]+(?::\d+)?$|^localhost(?::\d+)?$/;
 
 /** The effects by kind and place, the most dangerous first. @param {Effect[]|undefined} effects @returns {EffectPart[]} */
 export function effectParts(effects = []) {
-	const kindOf = (/** @type {Effect} */ { kind }) => (Object.hasOwn(VERBS, kind) ? kind : 'unknown');
-	return Object.entries(VERBS).flatMap(([kind, verb]) => PLACES.flatMap(([place, where]) => {
-		const found = effects.filter((effect) => kindOf(effect) === kind && (effect.place || undefined) === place);
+	const kindOf = (/** @type {Effect} */ { kind }) => (VERBS.some(([known]) => known === kind) ? kind : 'unknown');
+	return VERBS.flatMap(([kind, verb, runsLater]) => PLACES.flatMap(([place, where]) => {
+		const found = effects.filter((effect) => kindOf(effect) === kind && (effect.place || undefined) === place && Boolean(effect.later) === Boolean(runsLater));
 		if (found.length === 0) return [];
 		const targets = [...new Set(found.flatMap(({ target }) => target || []))];
+		const classes = [...new Set(found.flatMap(({ later }) => later || []))].join(', ');
 		return [{
-			text: verb + preposition(kind, targets) + where, targets, grave: !TAME.has(kind) || place === 'outside',
+			text: verb + (classes && ` (${classes})`) + preposition(kind, targets) + where, targets, grave: !TAME.has(kind) || place === 'outside',
 			final: (kind === 'destroy' || kind === 'send') && found.some(({ irreversible }) => irreversible),
 		}];
 	}));

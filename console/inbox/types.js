@@ -53,6 +53,7 @@
  * @property {string} [target]
  * @property {'workspace'|'outside'} [place] of a path, where that is known
  * @property {boolean} reversible
+ * @property {string} [later] the class of a file that programs run later by themselves, such as hook
  * @property {boolean} [irreversible] it is known that it cannot be undone
  */
 

@@ -105,7 +105,7 @@ func (f *finder) add(e approvals.Effect, undo Undo, risk approvals.Risk) {
 		f.risk = higher(f.risk, risk)
 	}
 	at := slices.IndexFunc(f.list, func(other approvals.Effect) bool {
-		return other.Kind == e.Kind && other.Target == e.Target && other.Place == e.Place
+		return other.Kind == e.Kind && other.Target == e.Target && other.Place == e.Place && other.Later == e.Later
 	})
 	switch {
 	case at >= 0: // the graver of both
@@ -151,8 +151,8 @@ func (f *finder) file(e approvals.Effect, undo Undo, risk approvals.Risk) {
 	if e.Kind != approvals.EffectWrite && e.Kind != approvals.EffectDestroy {
 		return
 	}
-	if call.ClassOfLater(match.LocationOf(e.Target)) != nil {
-		f.add(approvals.Effect{Kind: approvals.EffectRun, Target: e.Target}, "", "")
+	if class := call.ClassOfLater(match.LocationOf(e.Target)); class != nil {
+		f.add(approvals.Effect{Kind: approvals.EffectRun, Target: e.Target, Later: class.Name}, "", "")
 	}
 }
 

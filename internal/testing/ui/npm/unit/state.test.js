@@ -282,6 +282,7 @@ describe('history and runs', () => {
 });
 
 test('effects are a line, the most dangerous first', () => {
+	assert.equal(effectsText([{ kind: 'run', target: '.husky/pre-commit', later: 'hook', reversible: false }, { kind: 'run', target: 'x', reversible: false }]), 'Runs other code: x · Writes what runs later (hook): .husky/pre-commit');
 	assert.equal(effectsText(undefined), '');
 	assert.equal(effectsText([{ kind: 'new', reversible: false }]), 'Unknown effects');
 	assert.equal(effectsText([
