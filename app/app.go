@@ -179,6 +179,9 @@ func (a *App) logSources() {
 		rules = absolute(rules)
 	}
 	a.options.Log.Info("configuration", "file", cmp.Or(a.options.ConfigFile, "none, defaults"), "policy", rules, where, state)
+	for _, warning := range a.options.Config.Warnings() {
+		a.options.Log.Warn(warning)
+	}
 }
 
 func (a *App) announce() {

@@ -76,7 +76,7 @@ func readConfig(file string, lookup func(string) (string, bool)) (Config, strict
 		}
 		config.Policy.FileNamed, config.NATS.DirNamed = reader.Given("policy.file"), reader.Given("nats.dir")
 		config.Proxy.UpstreamsNamed = reader.Given("proxy.upstreams")
-		config.resolvePaths(filepath.Dir(file))
+		config.resolvePaths(reader, filepath.Dir(file))
 		(&configValidator{reader}).validate(&config)
 	}
 	for _, problem := range reader.Errors {
@@ -86,22 +86,49 @@ func readConfig(file string, lookup func(string) (string, bool)) (Config, strict
 	return config, reader.Errors, nil
 }
 
-// resolvePaths makes relative paths relative to the folder of the file. Without a
-// file they are relative to the working directory.
-func (c *Config) resolvePaths(folder string) {
-	paths := []*string{
-		&c.Policy.File, &c.NATS.Dir, &c.NATS.Creds, &c.NATS.NKey,
-		&c.NATS.TLS.CA, &c.NATS.TLS.Cert, &c.NATS.TLS.Key, &c.Audit.Dir, &c.Secrets.KeyFile,
+// resolvePaths makes relative paths relative to the folder of the file, and those that begin with ~/ to the user's home.
+// Without a file they are relative to the working directory.
+func (c *Config) resolvePaths(reader *strictyaml.Reader, folder string) {
+	type path struct {
+		key string
+		at  *string
+	}
+	paths := []path{
+		{"policy.file", &c.Policy.File}, {"nats.dir", &c.NATS.Dir}, {"nats.creds", &c.NATS.Creds}, {"nats.nkey", &c.NATS.NKey},
+		{"nats.tls.ca", &c.NATS.TLS.CA}, {"nats.tls.cert", &c.NATS.TLS.Cert}, {"nats.tls.key", &c.NATS.TLS.Key},
+		{"audit.dir", &c.Audit.Dir}, {"secrets.key_file", &c.Secrets.KeyFile},
 	}
 	for i := range c.Proxy.Clients {
-		paths = append(paths, &c.Proxy.Clients[i].Policy)
-		for j := range c.Proxy.Clients[i].Workspace {
-			paths = append(paths, &c.Proxy.Clients[i].Workspace[j])
+		client := &c.Proxy.Clients[i]
+		key := strictyaml.Index("proxy.clients", i)
+		paths = append(paths, path{strictyaml.Join(key, "policy"), &client.Policy})
+		for j := range client.Workspace {
+			paths = append(paths, path{strictyaml.Index(strictyaml.Join(key, "workspace"), j), &client.Workspace[j]})
 		}
 	}
 	for _, path := range paths {
-		if *path != "" && !filepath.IsAbs(*path) {
-			*path = filepath.Join(folder, *path)
+		below, inHome := strings.CutPrefix(*path.at, "~/")
+		switch {
+		case *path.at == "", filepath.IsAbs(*path.at):
+		case inHome:
+			home, err := os.UserHomeDir()
+			if err != nil {
+				reader.Problem(path.key, "begins with ~/, and the user's home folder is not known (%s); write the whole path", err)
+			}
+			*path.at = filepath.Join(home, below)
+		default:
+			*path.at = filepath.Join(folder, *path.at)
 		}
 	}
+}
+
+// Warnings returns a sentence for each setting that has less effect than its reader may think.
+func (c *Config) Warnings() []string {
+	if c.NATS.URL == "" || !c.NATS.DirNamed {
+		return nil
+	}
+	if c.Audit.Dir != "" {
+		return []string{"nats.dir has no effect beside nats.url, which is where the state is: remove it"}
+	}
+	return []string{"nats.dir stores no state beside nats.url; only the default of audit.dir follows from it: set audit.dir: " + c.AuditDir() + " in its place"}
 }

@@ -7,6 +7,7 @@ import (
 	"log/slog"
 	"os"
 	"path/filepath"
+	"slices"
 	"strings"
 	"testing"
 	"time"
@@ -309,4 +310,44 @@ func writeFile(t *testing.T, content string) string {
 		t.Fatal(err)
 	}
 	return file
+}
+
+// TestPathsOfTheHomeFolder: a path in the configuration that begins with ~/ is below the user's home, and an error where that
+// is not known.
+func TestPathsOfTheHomeFolder(t *testing.T) {
+	home := t.TempDir()
+	content := "nats: {dir: ~/hc}\naudit: {dir: \"~/hc.audit\"}\nsecrets: {key_file: ~/.heldcall/key}\nproxy: {clients: [{key: k, user: ann, workspace: [\"~/app\", app]}]}\n"
+	t.Setenv("HOME", home)
+	file := writeFile(t, content)
+	config, err := LoadConfig(file, environment())
+	if err != nil {
+		t.Fatal(err)
+	}
+	got := append(config.Proxy.Clients[0].Workspace, config.NATS.Dir, config.Audit.Dir, config.Secrets.KeyFile)
+	want := []string{filepath.Join(home, "app"), filepath.Join(filepath.Dir(file), "app"), filepath.Join(home, "hc"), filepath.Join(home, "hc.audit"), filepath.Join(home, ".heldcall/key")}
+	if !slices.Equal(got, want) {
+		t.Errorf("got %q, want %q", got, want)
+	}
+	t.Setenv("HOME", "")
+	if _, err := LoadConfig(file, environment()); err == nil || !strings.Contains(err.Error(), "nats.dir: begins with ~/") || !strings.Contains(err.Error(), "proxy.clients[0].workspace[0]: begins with ~/") {
+		t.Errorf("without a home folder: %v", err)
+	}
+}
+
+// TestSettingsWithoutEffect: nats.dir beside nats.url is warned of.
+func TestSettingsWithoutEffect(t *testing.T) {
+	for content, want := range map[string]string{
+		"nats: {dir: data}":                                                    "",
+		"nats: {url: \"nats://127.0.0.1:4222\"}":                               "",
+		"nats: {url: \"nats://127.0.0.1:4222\", dir: data}":                    "set audit.dir",
+		"nats: {url: \"nats://127.0.0.1:4222\", dir: data}\naudit: {dir: log}": "remove it",
+	} {
+		config, err := LoadConfig(writeFile(t, content), environment())
+		if err != nil {
+			t.Fatal(err)
+		}
+		if got := strings.Join(config.Warnings(), ""); (want == "") != (got == "") || !strings.Contains(got, want) {
+			t.Errorf("%s: %q, want %q", content, got, want)
+		}
+	}
 }

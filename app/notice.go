@@ -47,7 +47,7 @@ func LogEvent(log *slog.Logger, e approvals.Event) {
 	}
 	attributes := []slog.Attr{slog.String("tool", e.ToolName)}
 	for _, a := range []struct{ key, value string }{
-		{"request", e.RequestID}, {"turn", e.TurnID}, {"run", e.RunID}, {"action", string(e.Action)}, {"reviewer", e.ReviewerID}, {"outcome", e.Outcome},
+		{"rule", e.Rule}, {"risk", string(e.RiskLevel)}, {"request", e.RequestID}, {"turn", e.TurnID}, {"run", e.RunID}, {"action", string(e.Action)}, {"reviewer", e.ReviewerID}, {"outcome", e.Outcome},
 	} {
 		if a.value != "" {
 			attributes = append(attributes, slog.String(a.key, a.value))

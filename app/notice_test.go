@@ -23,10 +23,10 @@ func TestCallsAreLoggedWithIDs(t *testing.T) {
 	expiring := build(t, "rules: [{ask: [\"*\"], timeout: 1s}]", callThenText)
 	expiring.post("/v1/chat/completions", streamedRequest).rest()
 	for _, one := range []struct{ log, line string }{
-		{w.log.String(), `level=INFO msg="call held" component=gate tool=bash request=` + id + ` turn=\w+ run=\S+\n`},
-		{w.log.String(), `level=INFO msg="call decided" component=gate tool=bash request=` + id + ` turn=\w+ run=\S+ action=approve reviewer=local\n`},
-		{w.log.String(), `level=INFO msg="call released" component=gate tool=bash request=` + id + ` turn=\w+ run=\S+ action=approve reviewer=local outcome=allowed_by_person\n`},
-		{expiring.log.String(), `level=INFO msg="call expired" component=gate tool=bash request=\w+ turn=\w+ run=\S+ outcome=expired\n`},
+		{w.log.String(), `level=INFO msg="call held" component=gate tool=bash rule=default risk=low request=` + id + ` turn=\w+ run=\S+\n`},
+		{w.log.String(), `level=INFO msg="call decided" component=gate tool=bash rule=default risk=low request=` + id + ` turn=\w+ run=\S+ action=approve reviewer=local\n`},
+		{w.log.String(), `level=INFO msg="call released" component=gate tool=bash rule=default risk=low request=` + id + ` turn=\w+ run=\S+ action=approve reviewer=local outcome=allowed_by_person\n`},
+		{expiring.log.String(), `level=INFO msg="call expired" component=gate tool=bash rule=policy.yaml:1 risk=low request=\w+ turn=\w+ run=\S+ outcome=expired\n`},
 	} {
 		if found := regexp.MustCompile(one.line).FindAllString(one.log, -1); len(found) != 1 {
 			t.Errorf("the log has %d lines like %s:\n%s", len(found), one.line, one.log)

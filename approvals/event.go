@@ -68,6 +68,7 @@ type Event struct {
 	ToolCallID string          `json:"tool_call_id,omitempty"`
 	ToolName   string          `json:"tool_name,omitempty"`
 	Rule       string          `json:"rule,omitempty"`
+	RiskLevel  Risk            `json:"risk_level,omitempty"` // of the request
 	Outcome    string          `json:"outcome,omitempty"` // of a call: see Outcome
 	Action     Action          `json:"action,omitempty"`
 	ReviewerID string          `json:"reviewer_id,omitempty"`

@@ -116,6 +116,7 @@ func (r *Request) event(typ EventType, nth int, at time.Time) Event {
 		ToolCallID: r.ToolCallID,
 		ToolName:   r.ToolName,
 		Rule:       r.Rule,
+		RiskLevel:  r.RiskLevel,
 		FreeText:   r.Details.FreeText,
 		Doubts:     r.Details.Doubts,
 		Tainted:    r.Details.Tainted != "",

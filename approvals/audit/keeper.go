@@ -337,7 +337,7 @@ func (k *Keeper) sign(ctx context.Context, head Head) error {
 		return fmt.Errorf("write the last checkpoint: %w", err)
 	}
 	k.last = &c
-	k.Logger.Info("audit checkpoint", "seq", c.Seq, "hash", c.Hash, "replica", c.Replica, "time", c.Time, "first", c.First, "first_hash", c.FirstHash, "signature", c.Signature)
+	k.Logger.Debug("audit checkpoint", "seq", c.Seq, "hash", c.Hash, "replica", c.Replica, "time", c.Time, "first", c.First, "first_hash", c.FirstHash, "signature", c.Signature)
 	return nil
 }
 

@@ -4,6 +4,7 @@ import (
 	"cmp"
 	"fmt"
 	"os"
+	"slices"
 
 	"github.com/heldcall/heldcall/app"
 	"github.com/heldcall/heldcall/approvals/policy"
@@ -44,7 +45,7 @@ func (c *configCheckCommand) Run(s *streams) error {
 	if _, err = fmt.Fprintf(s.out, "%s: ok\npolicy: %s\n%s", sanitize.Line(cmp.Or(file, "defaults")), sanitize.Line(config.Policy.String()), ofClients); err != nil {
 		return err
 	}
-	for _, text := range vacant {
+	for _, text := range slices.Concat(config.Warnings(), vacant) {
 		if _, err := fmt.Fprintf(s.out, "warning: %s\n", sanitize.Line(text)); err != nil {
 			return err
 		}

@@ -78,7 +78,8 @@ func execute(ctx context.Context, args []string, s *streams, hup *hangups) int {
 	} else {
 		err = parsed.Run()
 	}
-	if err != nil && !errors.As(err, new(*launch.ExitError)) {
+	isSaid := errors.As(err, new(*launch.ExitError)) || errors.As(err, new(*loggedError))
+	if err != nil && !isSaid {
 		fmt.Fprintf(s.err, "heldcall: %s\n", sanitize.Lines(err.Error()))
 		if failed := (*kong.ParseError)(nil); errors.As(err, &failed) {
 			fmt.Fprintln(s.err, "Run `heldcall --help`, or `heldcall COMMAND --help`.")

@@ -140,7 +140,7 @@ func TestRunKeepsKeysAndReportsCalls(t *testing.T) {
 		}
 	}
 	log := r.read("log")
-	if !strings.Contains(log, `msg="call held" tool=bash request=`+id) {
+	if !regexp.MustCompile(`msg="call held" tool=bash rule=\S+ risk=\w+ request=` + id).MatchString(log) {
 		t.Errorf("the log does not have the call:\n%s", log)
 	}
 	for _, file := range []string{"heldcall.yaml", "policy.yaml"} {

@@ -35,6 +35,20 @@ func (c *serveCommand) Run(ctx context.Context, s *streams, hup *hangups) error 
 	if err != nil {
 		return err
 	}
+	if err = c.serve(ctx, config, log, hup); err != nil && config.Log.Format == telemetry.FormatJSON {
+		log.Error("heldcall ends", "error", err)
+		return &loggedError{err}
+	}
+	return err
+}
+
+// loggedError is an error that is in the log already.
+type loggedError struct{ error }
+
+// Unwrap returns the error.
+func (e *loggedError) Unwrap() error { return e.error }
+
+func (c *serveCommand) serve(ctx context.Context, config app.Config, log *slog.Logger, hup *hangups) error {
 	warnOfUnread(log, c.Config)
 	sockets, err := inheritedSockets()
 	if err != nil {

@@ -114,7 +114,7 @@ func (j *judgedCall) event(c *conversation.Conversation, t approvals.EventType) 
 	e.ToolCallID, e.ToolName, e.Rule, e.Outcome = j.call.ID, j.call.Name, j.verdict.Rule, string(j.outcome)
 	e.FreeText, e.Doubts, e.Subagent = j.call.FreeText, j.doubts(), j.call.Subagent
 	if j.request != nil {
-		e.RequestID = j.request.ID
+		e.RequestID, e.RiskLevel = j.request.ID, j.request.RiskLevel
 	}
 	if d, ok := j.decision(); ok {
 		e.ReviewerID, e.Channel, e.Action = d.ReviewerID, d.Channel, d.Action
