@@ -3,6 +3,7 @@ package app
 import (
 	"fmt"
 	"path/filepath"
+	"slices"
 
 	"github.com/heldcall/heldcall/approvals/judge"
 	"github.com/heldcall/heldcall/approvals/policy/workspace"
@@ -42,8 +43,12 @@ func (c Client) judged(all *Config, own []string) (judge.ClientPolicy, error) {
 	return one, nil
 }
 
-// ownFiles are heldcall's files and folders beside policies, with absolute paths.
+// ownFiles are heldcall's files and folders beside policies that no workspace may hold, with absolute paths. Under
+// `heldcall run` the configuration file may be in the folder of the agent: it is protected, and the start warns of it.
 func (c *Config) ownFiles(configFile string) []string {
+	if slices.Contains(c.Policy.Protected, absolute(configFile)) {
+		configFile = ""
+	}
 	files := []string{configFile, c.AuditDir(), c.Secrets.KeyFile, c.NATS.Creds, c.NATS.NKey, c.NATS.TLS.Key}
 	if c.NATS.URL == "" {
 		files = append(files, c.NATS.Dir)

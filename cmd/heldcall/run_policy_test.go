@@ -3,6 +3,7 @@ package main
 import (
 	"os"
 	"path/filepath"
+	"slices"
 	"strings"
 	"testing"
 
@@ -72,5 +73,41 @@ func TestRunWithThePolicyOfTheFolder(t *testing.T) {
 	}
 	if said := r.err.String(); strings.Contains(said, "there is no policy.yaml") || !strings.Contains(said, "that of this folder applies: "+policy) {
 		t.Errorf("the start prints\n%s", said)
+	}
+}
+
+// TestRunBesideAConfiguration: the policy to start from applies in a folder with a heldcall.yaml of the user, named or not,
+// and the agent can neither read nor write that file unasked.
+func TestRunBesideAConfiguration(t *testing.T) {
+	t.Parallel()
+	for _, named := range []bool{true, false} {
+		r, _ := alone(t, func(r *fakemodel.Request) fakemodel.Reply {
+			return fakemodel.Answer{Calls: []fakemodel.Call{{ID: "call_1", Name: "bash", Arguments: `{"command":"ls src"}`}, {ID: "call_2", Name: "bash", Arguments: `{"command":"echo x > heldcall.yaml"}`}}}.Reply(r)
+		})
+		app := filepath.Join(r.folder, "app")
+		if err := os.Mkdir(app, 0o755); err != nil {
+			t.Fatal(err)
+		}
+		content, err := os.ReadFile(filepath.Join(r.folder, "heldcall.yaml"))
+		if err == nil {
+			err = os.WriteFile(filepath.Join(app, "heldcall.yaml"), content, 0o600)
+		}
+		if err != nil {
+			t.Fatal(err)
+		}
+		run := r.command([]string{"--log-file", "../log"}, "asks-model", bashTool)
+		run.Dir = app
+		if !named {
+			run.Args[slices.Index(run.Args, "heldcall.yaml")] = "../heldcall.yaml"
+		}
+		if err := run.Run(); err != nil { // without a decision
+			t.Fatalf("%v\n%s", err, r.err.String())
+		}
+		if !strings.Contains(r.out.String(), "ls src") || strings.Contains(r.out.String(), "echo x") {
+			t.Errorf("named %t: the agent got\n%s", named, r.out.String())
+		}
+		if said := r.err.String(); !strings.Contains(said, "the policy to start from applies") {
+			t.Errorf("named %t: the start prints\n%s", named, said)
+		}
 	}
 }

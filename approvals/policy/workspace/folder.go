@@ -21,11 +21,11 @@ type Folder struct {
 // Path returns the absolute path.
 func (f Folder) Path() string { return f.path }
 
-// own are the folders that heldcall uses if nothing else is configured, and ownIn its files in the
-// folder where it was started.
+// own are the folders that heldcall uses if nothing else is configured, and ownIn its state in the folder where it was
+// started. A heldcall.yaml there is a secret for tools and commands that name it, like any file of heldcall.
 var (
 	own   = []string{"/etc/heldcall", "/var/lib/heldcall"}
-	ownIn = []string{"heldcall.yaml", "heldcall.lock", "data/heldcall.lock", "data/jetstream"}
+	ownIn = []string{"heldcall.lock", "data/heldcall.lock", "data/jetstream"}
 )
 
 // NewFolder reads a folder: an absolute path, or one relative to base. It returns an error for a
