@@ -6,6 +6,7 @@ import (
 
 	"github.com/heldcall/heldcall/app"
 	"github.com/heldcall/heldcall/approvals"
+	"github.com/heldcall/heldcall/intercept/notice"
 	"github.com/heldcall/heldcall/internal/testing/fakemodel"
 	"github.com/tidwall/gjson"
 )
@@ -134,6 +135,7 @@ func TestUpstreamsByPrefix(t *testing.T) {
 	}
 }
 
+// TestEveryChoiceIsJudged: the denied choice ends with a text, and the model reads the denial in the agent's next request.
 func TestEveryChoiceIsJudged(t *testing.T) {
 	t.Parallel()
 	other := fakemodel.Call{ID: "call_two", Name: "two", Arguments: `{"n":2}`}
@@ -148,10 +150,9 @@ func TestEveryChoiceIsJudged(t *testing.T) {
 		s.Choice(0).Finish("tool_calls").Choice(1).Finish("tool_calls").Done()
 		return fakemodel.Events(s.Writes()...)
 	})
+	request := strings.Replace(streamedRequest, `"stream":true`, `"stream":true,"n":2`, 1)
 	answer := make(chan string, 1)
-	go func() {
-		answer <- w.post("/v1/chat/completions", strings.Replace(streamedRequest, `"stream":true`, `"stream":true,"n":2`, 1)).rest()
-	}()
+	go func() { answer <- w.post("/v1/chat/completions", request).rest() }()
 	for _, r := range w.pending(2) {
 		d := approvals.Decision{Action: approvals.ActionApprove}
 		if r.ToolName == "bash" {
@@ -160,8 +161,15 @@ func TestEveryChoiceIsJudged(t *testing.T) {
 		w.decide(r.ID, d)
 	}
 	got := <-answer
-	if leaks(strings.ReplaceAll(got, "tool_calls", "")) != "" || !strings.Contains(got, "call_two") || !strings.Contains(got, "Understood.") {
-		t.Errorf("got %s", got)
+	if asked := len(w.upstream.Requests()); asked != 1 || leaks(strings.ReplaceAll(got, "tool_calls", "")) != "" || !strings.Contains(got, "call_two") || !strings.Contains(got, notice.CallsDenied()) {
+		t.Errorf("upstream was asked %d times, got %s", asked, got)
+	}
+	const user = `{"role":"user","content":"do it"}`
+	w.post("/v1/chat/completions", strings.Replace(request, user, user+`,{"role":"assistant","content":"`+notice.CallsDenied()+`"},`+user, 1)).rest()
+	asked := w.upstream.Requests()
+	told := gjson.GetBytes(asked[len(asked)-1].Body, `messages.#(role=="tool")`)
+	if told.Get("tool_call_id").Str != lsCall.ID || !strings.Contains(told.Get("content").Str, "refused") {
+		t.Errorf("the model reads %s", asked[len(asked)-1].Body)
 	}
 }
 

@@ -16,25 +16,23 @@ const (
 
 // answer implements [intercept.Codec].
 type answer struct {
-	limits  intercept.Limits
-	body    upstreamBody // the current one
-	batch   eventBatch   // the part of it that was read last
-	out     output
-	next    *outputChoice // the choice that the next body continues
-	records recorder
+	req    *request
+	limits intercept.Limits
+	body   upstreamBody // the current one
+	batch  eventBatch   // the part of it that was read last
+	out    output
 }
 
 func newAnswer(r *request, limits intercept.Limits) *answer {
-	a := &answer{limits: limits, records: recorder{req: r, turnID: limits.TurnID}}
+	a := &answer{req: r, limits: limits}
 	a.batch = eventBatch{req: r, body: &a.body, out: &a.out}
 	return a
 }
 
 // Begin implements [intercept.Codec].
 func (a *answer) Begin() intercept.Traits {
-	if a.next != nil {
-		a.out.advance(a.next, &a.body)
-		a.next = nil
+	if a.out.open {
+		a.out.advance(&a.body)
 	}
 	a.body = upstreamBody{}
 	return intercept.Traits{}
@@ -48,7 +46,7 @@ func (a *answer) Close(framed, _ bool) (contents intercept.Contents, err error) 
 	if err := a.body.separable(); err != nil {
 		return contents, err
 	}
-	if a.out.continuing != nil && len(a.body.choices) == 0 && !a.body.failed {
+	if a.out.continuing && len(a.body.choices) == 0 && !a.body.failed {
 		return contents, intercept.EmptyContinuation()
 	}
 	a.body.close()

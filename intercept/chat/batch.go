@@ -82,7 +82,7 @@ func (a *answer) Read(part *intercept.Part) error {
 // describe sets what the answer has to know of the part. Done reports whether it has [DONE], called
 // whether it is about a call.
 func (p *eventBatch) describe(done, called bool) {
-	part, continuing := p.part, p.out.continuing != nil
+	part, continuing := p.part, p.out.continuing
 	part.Overtakes, part.Spent = p.overtakes(), called && p.spent()
 	part.Complete, part.Failed, part.Ends = p.body.done, p.body.failed, done || p.closes()
 	p.namesCall = p.anyDelta(p.mayNameCall)
@@ -154,7 +154,7 @@ func (p *eventBatch) began(c *choice, latest *call) {
 		return
 	}
 	for _, call := range c.assemblers[inDelta].calls {
-		if call != latest && call.kind != kindLegacy {
+		if call != latest && !call.isLegacy() {
 			p.part.Completed(&call.Unit)
 		}
 	}
@@ -175,7 +175,7 @@ func (p *eventBatch) finished(c *choice) {
 
 // separate reports whether the calls of a choice are those of the answer.
 func (p *eventBatch) separate(c *choice) bool {
-	return len(p.body.choices) == 1 && !c.hasMessage && p.req.Value("n").Int() <= 1
+	return len(p.body.choices) == 1 && !c.hasMessage && !p.req.several()
 }
 
 // fragment gives a fragment to its call. The units of the event begin at first.

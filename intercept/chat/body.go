@@ -126,7 +126,7 @@ func (b *upstreamBody) separable() error {
 		for _, call := range c.calls() {
 			calls++
 			nameless = nameless || call.name == ""
-			if call.kind == kindLegacy {
+			if call.isLegacy() {
 				legacy++
 			}
 		}

@@ -28,6 +28,9 @@ type call struct {
 // callOf is the call that is a unit of the answer.
 func callOf(u *intercept.Unit) *call { return u.Of.(*call) }
 
+// isLegacy reports whether the call has the old form, function_call.
+func (c *call) isLegacy() bool { return c.kind == kindLegacy }
+
 // ruling is the ruling on a call, the zero value for none.
 func (c *call) ruling() intercept.Ruling {
 	r, _ := c.Ruling()
@@ -161,7 +164,7 @@ func (r *assembler) find(f *fragment) *call {
 // legacy returns the function_call of the choice. There is at most one.
 func (r *assembler) legacy(f *fragment) *call {
 	for _, c := range r.calls {
-		if c.kind == kindLegacy {
+		if c.isLegacy() {
 			if f.name != "" && c.name != "" && f.name != c.name {
 				c.AddAmbiguity(changedName)
 			}
@@ -255,7 +258,7 @@ func (r *assembler) open(f *fragment) *call {
 // latest returns the latest entry of tool_calls with an index or, for -1, with any.
 func (r *assembler) latest(index int) *call {
 	for _, c := range slices.Backward(r.calls) {
-		if c.kind != kindLegacy && (index < 0 || c.index == index) {
+		if !c.isLegacy() && (index < 0 || c.index == index) {
 			return c
 		}
 	}

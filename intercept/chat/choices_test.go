@@ -8,9 +8,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 	"github.com/heldcall/heldcall/intercept"
 	"github.com/heldcall/heldcall/intercept/intercepttest"
-	"github.com/heldcall/heldcall/intercept/notice"
 	"github.com/heldcall/heldcall/intercept/strictjson"
-	"github.com/tidwall/gjson"
 )
 
 const twoAsked = `{"model":"m","n":2,"stream":true,"messages":[{"role":"user","content":"hi"}]}`
@@ -24,11 +22,6 @@ func of(choice int, delta, finish string) string {
 func calls(choice int, text, id, name string) string {
 	return of(choice, `{"role":"assistant","content":""}`, "null") + of(choice, `{"content":`+strictjson.Quote(text)+`}`, "null") +
 		of(choice, `{"tool_calls":[`+fn(`"index":0,"id":"`+id+`"`, name, "{}")+`]}`, "null")
-}
-
-// reply renders the continuation of a choice as an answer of its own.
-func reply(text string) string {
-	return strings.ReplaceAll(role+event(`{"content":`+strictjson.Quote(text)+`}`, "null")+event(`{}`, "stop")+usage+done, `"c1"`, `"c2"`)
 }
 
 func usageOf(n int) string {
@@ -59,35 +52,24 @@ func denialOf(text, id, name string) string {
 	return `[{"role":"user","content":"hi"},{"role":"assistant","content":` + strictjson.Quote(text) + `,"tool_calls":[` + fn(`"id":"`+id+`"`, name, "{}") + `]},{"role":"tool","tool_call_id":"` + id + `","content":"No ` + name + `."}]`
 }
 
-// One choice is denied and continues; the other one is released at once, in the
+// closed is the text of a choice that lost its calls.
+const closed = "The tool calls of this answer were denied and not run. Please tell me how to go on."
+
+// closing renders the end of a choice that lost its calls.
+func closing(choice int) string {
+	return of(choice, `{"content":`+strictjson.Quote("\n\n"+closed)+`}`, "null") + of(choice, "{}", "stop")
+}
+
+// One choice is denied: it ends with a text, and upstream is not asked again; the other one is released in the
 // bytes in which it came.
-func TestOneOfTwoChoicesContinues(t *testing.T) {
+func TestOneOfTwoChoicesIsDenied(t *testing.T) {
 	for _, n := range blocks {
 		p := newPlayer(t, twoAsked, n, intercept.Limits{})
-		rule := func(_ int, c intercept.Call) intercept.Ruling { return byName("x")(0, c) }
-		p.Turn(twoCalls, rule)
-		want := text0 + text1 + call1 + of(1, "{}", "tool_calls")
-		if d := cmp.Diff(want, p.Got.String()); d != "" {
-			t.Fatalf("after the first ruling (-want +got):\n%s", d)
+		p.Turn(twoCalls, func(_ int, c intercept.Call) intercept.Ruling { return byName("x")(0, c) })
+		want := text0 + text1 + call1 + closing(0) + of(1, "{}", "tool_calls") + usage + done
+		if d := cmp.Diff(want, p.Got.String()); d != "" || p.Last.Next != nil {
+			t.Fatalf("continues: %t; (-want +got):\n%s", p.Last.Next != nil, d)
 		}
-		if p.Last.Next == nil {
-			t.Fatal("the denied choice does not go on")
-		}
-		next := gjson.ParseBytes(p.Last.Next.Body)
-		if d := cmp.Diff(denialOf("One.", "a", "x"), next.Get("messages").Raw); d != "" || next.Get("n").Raw != "1" {
-			t.Fatalf("n is %s, messages (-want +got):\n%s", next.Get("n").Raw, d)
-		}
-		if err := p.Feed(strings.TrimSuffix(reply("Well."), event("{}", "stop")+usage+done)); err != nil {
-			t.Fatal(err)
-		}
-		if want += of(0, `{"content":"\n\nWell."}`, "null"); !strings.HasPrefix(p.Got.String(), want) {
-			t.Fatalf("text of the continuation is delayed: %s", p.Got.String())
-		}
-	}
-	p := play(t, twoAsked, bodies(twoCalls, reply("Well.")), nil, intercept.Limits{}, byName("x"))
-	want := text0 + text1 + call1 + of(1, "{}", "tool_calls") + of(0, `{"content":"\n\nWell."}`, "null") + of(0, "{}", "stop") + usageOf(2) + done
-	if d := cmp.Diff(want, string(p.Out())); d != "" {
-		t.Fatalf("(-want +got):\n%s", d)
 	}
 }
 
@@ -107,165 +89,131 @@ func TestWordsOfAnotherChoiceAreNotDelayed(t *testing.T) {
 	}
 }
 
-// Denied choices go on one after the other; each ends when it is done.
-func TestBothChoicesContinue(t *testing.T) {
-	p := play(t, twoAsked, bodies(twoCalls, reply("Well."), reply("Fine.")), []byte{6}, intercept.Limits{}, byName("x", "y"))
-	want := text0 + text1 + of(0, `{"content":"\n\nWell."}`, "null") + of(0, "{}", "stop") + of(1, `{"content":"\n\nFine."}`, "null") + of(1, "{}", "stop") + usageOf(3) + done
-	if d := cmp.Diff(want, string(p.Out())); d != "" {
-		t.Fatalf("(-want +got):\n%s", d)
+// TestDeniedChoicesAreTold: with each choice that the agent continues, the model reads its denial.
+func TestDeniedChoicesAreTold(t *testing.T) {
+	p := play(t, twoAsked, bodies(twoCalls), []byte{6}, intercept.Limits{}, byName("x", "y"))
+	if d := cmp.Diff(text0+text1+closing(0)+closing(1)+usage+done, string(p.Out())); d != "" || len(p.Nexts) > 0 {
+		t.Fatalf("%d continuations, (-want +got):\n%s", len(p.Nexts), d)
 	}
-	var told []string
-	for _, next := range p.Nexts {
-		told = append(told, gjson.Get(next, "messages").Raw)
-	}
-	if d := cmp.Diff([]string{denialOf("One.", "a", "x"), denialOf("Two.", "b", "y")}, told); d != "" {
-		t.Fatalf("messages to the model (-want +got):\n%s", d)
-	}
-	// With either choice that the agent continues, the model reads its denial.
-	for _, tt := range []struct{ echo, told string }{
-		{"One.\n\nWell.", strings.TrimSuffix(denialOf("One.", "a", "x"), "]") + `,{"role":"assistant","content":"Well."}]`},
-		{"Two.\n\nFine.", strings.TrimSuffix(denialOf("Two.", "b", "y"), "]") + `,{"role":"assistant","content":"Fine."}]`},
+	for _, tt := range []struct{ text, told string }{
+		{"One.", denialOf("One.", "a", "x")},
+		{"Two.", denialOf("Two.", "b", "y")},
 	} {
-		r, err := parseRequest(asked(`{"messages":[{"role":"user","content":"hi"},{"role":"assistant","content":` + strictjson.Quote(tt.echo) + `}]}`))
-		if err != nil {
-			t.Fatal(err)
-		}
-		if n := r.Splice(p.Hidden); n != 1 {
-			t.Fatalf("%d spliced", n)
-		}
-		if d := cmp.Diff(tt.told, string(r.Field("messages"))); d != "" {
-			t.Fatalf("spliced (-want +got):\n%s", d)
-		}
+		checkTold(t, p.Hidden, tt.text+"\n\n"+closed, tt.told)
 	}
+	// Choices that the agent cannot tell apart are read as the first one.
+	silent := strings.NewReplacer("One.", "", "Two.", "").Replace(twoCalls)
+	p = play(t, twoAsked, bodies(silent), nil, intercept.Limits{}, byName("x", "y"))
+	checkTold(t, p.Hidden, closed, strings.Replace(denialOf("", "a", "x"), `"content":""`, `"content":null`, 1))
 }
 
-// A choice that continues may be denied again, and make a call that is released.
-func TestAChoiceIsDeniedAgain(t *testing.T) {
-	again := strings.ReplaceAll(calls(0, "Hm.", "c", "x")+event("{}", "tool_calls")+usage+done, `"c1"`, `"c2"`)
-	good := strings.ReplaceAll(calls(0, "So.", "d", "z")+event("{}", "tool_calls")+usage+done, `"c1"`, `"c3"`)
-	p := play(t, twoAsked, bodies(twoCalls, again, good, reply("Fine.")), nil, intercept.Limits{}, byName("x", "y"))
-	want := text0 + text1 + of(0, `{"content":"\n\nHm."}`, "null") + of(0, `{"content":"\n\nSo."}`, "null") +
-		of(0, `{"tool_calls":[`+fn(`"index":0,"id":"d"`, "z", "{}")+`]}`, "null") + of(0, "{}", "tool_calls") +
-		of(1, `{"content":"\n\nFine."}`, "null") + of(1, "{}", "stop") + usageOf(4) + done
-	if d := cmp.Diff(want, string(p.Out())); d != "" {
-		t.Fatalf("(-want +got):\n%s", d)
-	}
-	if got := gjson.Get(p.Nexts[1], "messages.#").Int(); got != 5 {
-		t.Errorf("the second continuation of the choice has %d messages", got)
-	}
-	if got := gjson.Get(p.Nexts[2], "messages").Raw; got != denialOf("Two.", "b", "y") {
-		t.Errorf("the model reads %s of the other choice", got)
-	}
-}
-
-// Each choice has its own bound.
-func TestContinuationsAreBoundedByChoice(t *testing.T) {
-	again := strings.ReplaceAll(calls(0, "Hm.", "c", "x")+event("{}", "tool_calls")+usage+done, `"c1"`, `"c2"`)
-	p := play(t, twoAsked, bodies(twoCalls, again), nil, intercept.Limits{MaxContinuations: 2}, intercepttest.DenyAll)
-	if len(p.Nexts) != 4 {
-		t.Errorf("%d continuations, want 2 for each choice", len(p.Nexts))
-	}
-	m, err := foldStrict(string(p.Out()))
+// checkTold continues with a choice that lost its calls, as an agent has it, and compares what the model reads.
+func checkTold(t *testing.T, hidden [][]byte, echo, told string) {
+	t.Helper()
+	r, err := parseRequest(asked(`{"messages":[{"role":"user","content":"hi"},{"role":"assistant","content":` + strictjson.Quote(echo) + `},{"role":"user","content":"Go on."}]}`))
 	if err != nil {
-		t.Fatalf("%v in %s", err, p.Out())
+		t.Fatal(err)
 	}
-	for i, said := range []string{"One.", "Two."} {
-		want := said + "\n\nHm.\n\nHm.\n\n" + notice.TooManyDenials(3)
-		if c := m.choices[i]; c.content != want || c.finish != "stop" || c.role != "assistant" || len(c.calls) > 0 {
-			t.Errorf("choice %d: %+v, want the text %q", i, c, want)
-		}
+	if n := r.Splice(hidden); n != 1 {
+		t.Fatalf("%d spliced", n)
 	}
-	if strings.Count(string(p.Out()), done) != 1 || !strings.HasSuffix(string(p.Out()), usageOf(5)+done) {
-		t.Errorf("ends as %s", p.Out())
+	want := strings.TrimSuffix(told, "]") + `,{"role":"assistant","content":` + strictjson.Quote(closed) + `},{"role":"user","content":"Go on."}]`
+	if d := cmp.Diff(want, string(r.Field("messages"))); d != "" {
+		t.Errorf("spliced (-want +got):\n%s", d)
 	}
 }
 
-// The end of a whole answer waits for all its choices.
-func TestChoicesOfAWholeAnswerContinue(t *testing.T) {
+// TestNoContinuation: what cannot continue ends with a text, whatever the calls were denied for. The model reads it with the
+// agent's next request.
+func TestNoContinuation(t *testing.T) {
+	oldForm := role + event(`{"content":"One."}`, "null") + event(`{"function_call":{"name":"x","arguments":"{}"}}`, "null") + event("{}", "function_call") + usage + done
+	one := calls(0, "One.", "a", "x") + of(0, "{}", "tool_calls") + usage + done
+	const oldTold = `[{"role":"user","content":"hi"},{"role":"assistant","content":"One.","function_call":{"name":"x","arguments":"{}"}},{"role":"function","name":"x","content":"No x."}]`
+	for name, tt := range map[string]struct {
+		request, body, told string
+		ruling              intercept.Ruling
+		text                string
+	}{
+		"the old form":           {request: request1, body: oldForm, told: oldTold, text: closed},
+		"one of several choices": {request: twoAsked, body: one, told: denialOf("One.", "a", "x"), text: closed},
+		"a user message":         {request: request1, body: oldForm, told: oldTold, ruling: intercept.Ruling{UserMessage: "It waits."}, text: "It waits."},
+		"answered":               {request: twoAsked, body: one, told: denialOf("One.", "a", "x"), ruling: intercept.Ruling{Action: intercept.Answered}, text: "The model wrote no more text."},
+	} {
+		tt.ruling.ModelMessage = "No x."
+		p := play(t, tt.request, bodies(tt.body), nil, intercept.Limits{MaxContinuations: 8}, func(int, intercept.Call) intercept.Ruling { return tt.ruling })
+		m, err := foldStrict(string(p.Out()))
+		if want := "One.\n\n" + tt.text; err != nil || len(p.Nexts) > 0 || m.choices[0].content != want || m.choices[0].finish != "stop" || len(m.choices[0].calls) > 0 || !strings.HasSuffix(string(p.Out()), usage+done) {
+			t.Errorf("%s: %v, %d continuations, agent got %s", name, err, len(p.Nexts), p.Out())
+			continue
+		}
+		if tt.text == closed {
+			checkTold(t, p.Hidden, "One.\n\n"+closed, tt.told)
+		}
+	}
+}
+
+// The denied choices of a whole answer end with a text, beside one that is edited and one without calls.
+func TestDeniedChoicesOfAWholeAnswer(t *testing.T) {
 	choice := func(index int, message, finish string) string {
 		return fmt.Sprintf(`{"index":%d,"message":%s,"logprobs":null,"finish_reason":%q}`, index, message, finish)
 	}
 	calling := func(text, id, name string) string {
 		return `{"role":"assistant","content":` + strictjson.Quote(text) + `,"tool_calls":[` + fn(`"id":"`+id+`"`, name, "{}") + `]}`
 	}
-	body := func(id string, total int, choices ...string) string {
-		return fmt.Sprintf(`{"id":%q,"object":"chat.completion","created":7,"model":"m1","choices":[%s],"usage":{"total_tokens":%d}}`, id, strings.Join(choices, ","), total)
+	ended := func(text string) string {
+		return `{"role":"assistant","content":` + strictjson.Quote(text+"\n\n"+closed) + `}`
 	}
-	first := body("c1", 1, choice(0, calling("One.", "a", "x"), "tool_calls"), choice(1, calling("Two.", "b", "y"), "tool_calls"), choice(2, `{"role":"assistant","content":"Three."}`, "stop"))
-	well, fine := `{"role":"assistant","content":"Well.","reasoning":"hm"}`, `{"role":"assistant","content":"Fine."}`
-	p := play(t, twoAsked, bodies(first, body("c2", 10, choice(0, well, "stop")), body("c3", 100, choice(0, fine, "stop"))), nil, intercept.Limits{}, intercepttest.DenyAll)
-	want := body("c1", 111, choice(0, strings.Replace(well, "Well", `One.\n\nWell`, 1), "stop"), choice(1, strings.Replace(fine, "Fine", `Two.\n\nFine`, 1), "stop"), choice(2, `{"role":"assistant","content":"Three."}`, "stop"))
-	if d := cmp.Diff(want, string(p.After)); d != "" || len(p.Before) > 0 {
-		t.Fatalf("before the last ruling %q, after it (-want +got):\n%s", p.Before, d)
+	body := func(choices ...string) string {
+		return fmt.Sprintf(`{"id":"c1","object":"chat.completion","created":7,"model":"m1","choices":[%s],"usage":{"total_tokens":1}}`, strings.Join(choices, ","))
 	}
-	// One continues, the other one is edited.
-	p = play(t, twoAsked, bodies(first, body("c2", 10, choice(0, well, "stop"))), nil, intercept.Limits{}, func(_ int, c intercept.Call) intercept.Ruling {
+	last := choice(2, `{"role":"assistant","content":"Three."}`, "stop")
+	first := body(choice(0, calling("One.", "a", "x"), "tool_calls"), choice(1, calling("Two.", "b", "y"), "tool_calls"), last)
+	p := play(t, twoAsked, bodies(first), nil, intercept.Limits{}, intercepttest.DenyAll)
+	want := body(choice(0, ended("One."), "stop"), choice(1, ended("Two."), "stop"), last)
+	if d := cmp.Diff(want, string(p.After)); d != "" || len(p.Before) > 0 || len(p.Hidden) != 2 || len(p.Nexts) > 0 {
+		t.Fatalf("before the ruling %q, %d records, after it (-want +got):\n%s", p.Before, len(p.Hidden), d)
+	}
+	p = play(t, twoAsked, bodies(first), nil, intercept.Limits{}, func(_ int, c intercept.Call) intercept.Ruling {
 		if c.Name == "x" {
 			return intercept.Ruling{ModelMessage: "No."}
 		}
 		return edit1(0, c)
 	})
-	want = body("c1", 11, choice(0, strings.Replace(well, "Well", `One.\n\nWell`, 1), "stop"), choice(1, strings.Replace(calling("Two.", "b", "y"), `"{}"`, strictjson.Quote(intercepttest.Edited), 1), "tool_calls"), choice(2, `{"role":"assistant","content":"Three."}`, "stop"))
-	if d := cmp.Diff(want, string(p.After)); d != "" {
-		t.Fatalf("one edited (-want +got):\n%s", d)
-	}
-	if len(p.Hidden) != 2 {
-		t.Errorf("%d records, want one for each choice that changed", len(p.Hidden))
+	want = body(choice(0, ended("One."), "stop"), choice(1, strings.Replace(calling("Two.", "b", "y"), `"{}"`, strictjson.Quote(intercepttest.Edited), 1), "tool_calls"), last)
+	if d := cmp.Diff(want, string(p.After)); d != "" || len(p.Hidden) != 2 {
+		t.Fatalf("one edited: %d records, (-want +got):\n%s", len(p.Hidden), d)
 	}
 }
 
-// An abort while a choice continues ends all choices that have not ended.
+// An abort ends all choices that have not ended.
 func TestAbortEndsAllChoices(t *testing.T) {
-	again := strings.ReplaceAll(calls(0, "Hm.", "c", "z")+event("{}", "tool_calls")+usage+done, `"c1"`, `"c2"`)
 	rule := func(_ int, c intercept.Call) intercept.Ruling {
-		if c.Name == "z" {
+		if c.Name == "y" {
 			return intercept.Ruling{Action: intercept.Abort, ModelMessage: "Stopped."}
 		}
 		return intercept.Ruling{ModelMessage: "No."}
 	}
-	p := play(t, twoAsked, bodies(twoCalls, again), nil, intercept.Limits{}, rule)
+	p := play(t, twoAsked, bodies(twoCalls), nil, intercept.Limits{}, rule)
 	m, err := foldStrict(string(p.Out()))
 	if err != nil {
 		t.Fatalf("%v in %s", err, p.Out())
 	}
-	for i, want := range []string{"One.\n\nHm.\n\nStopped.", "Two.\n\nStopped."} {
+	for i, want := range []string{"One.\n\nStopped.", "Two.\n\nStopped."} {
 		if c := m.choices[i]; c.content != want || c.finish != "stop" || len(c.calls) > 0 {
 			t.Errorf("choice %d: %+v, want the text %q", i, c, want)
 		}
 	}
-	if len(p.Nexts) != 1 || len(p.Hidden) > 0 || !strings.HasSuffix(string(p.Out()), done) {
-		t.Errorf("%d continuations, %d records, agent got %s", len(p.Nexts), len(p.Hidden), p.Out())
+	if len(p.Hidden) > 0 || !strings.HasSuffix(string(p.Out()), done) {
+		t.Errorf("%d records, agent got %s", len(p.Hidden), p.Out())
 	}
 }
 
-// What was hidden of a choice that is done is known before its bytes go out, and
-// stays known.
-func TestRecordsOfSeveralChoices(t *testing.T) {
-	body := calls(0, "One.", "a", "x") + calls(1, "Two.", "b", "y") + of(1, `{"tool_calls":[`+fn(`"index":1,"id":"c"`, "x", "{}")+`]}`, "null") + of(0, "{}", "tool_calls") + of(1, "{}", "tool_calls") + usage + done
-	rule := func(_ int, c intercept.Call) intercept.Ruling { return byName("x")(0, c) }
-	p := newPlayer(t, twoAsked, 64, intercept.Limits{})
-	p.Turn(body, rule)
-	if len(p.Last.Hidden) != 1 || p.Last.Next == nil {
-		t.Fatalf("%d records with the first bytes", len(p.Last.Hidden))
-	}
-	first := string(p.Last.Hidden[0])
-	p.Turn(reply("Well."), rule)
-	if len(p.Last.Hidden) != 2 || string(p.Last.Hidden[0]) != first {
-		t.Fatalf("%d records at the end", len(p.Last.Hidden))
-	}
-}
-
-// Some servers answer with more choices than were asked for. Those of a
-// continuation get places of their own.
+// Some servers answer with more choices than were asked for. In a continuation nothing of them reaches the agent.
 func TestContinuationWithMoreChoices(t *testing.T) {
 	second := strings.ReplaceAll(event(`{"role":"assistant","content":"Well."}`, "null")+of(1, `{"role":"assistant","tool_calls":[`+fn(`"index":0,"id":"c"`, "z", "{}")+`]}`, "tool_calls")+event("{}", "tool_calls")+usage+done, `"c1"`, `"c2"`)
-	p := play(t, twoAsked, bodies(twoCalls, second), nil, intercept.Limits{}, byName("x"))
-	m, err := foldStrict(string(p.Out()))
-	if err != nil {
-		t.Fatalf("%v in %s", err, p.Out())
-	}
-	if m.choices[0].content != "One.\n\nWell." || len(m.choices[1].calls) != 1 || len(m.choices) != 3 || len(m.choices[2].calls) != 1 || m.choices[2].role != "assistant" {
-		t.Errorf("agent got %s", p.Out())
+	p := play(t, request1, bodies(calls(0, "One.", "a", "x")+of(0, "{}", "tool_calls")+usage+done, second), nil, intercept.Limits{}, byName("x"))
+	if p.Err == nil || !strings.Contains(p.Err.Error(), "several choices") || strings.Contains(string(p.Out()), `"c"`) {
+		t.Errorf("%v: agent got %s", p.Err, p.Out())
 	}
 }
 

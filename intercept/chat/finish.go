@@ -36,7 +36,7 @@ func (p *eventBatch) mustSplit() bool {
 	if !p.anyDelta((*choiceDelta).ends) || !p.anyDelta((*choiceDelta).speaks) || p.anyDelta(p.textWaits) {
 		return false
 	}
-	return p.part.Held() || p.out.continuing != nil || p.part.Left() || p.anyDelta(p.endsEarly)
+	return p.part.Held() || p.out.continuing || p.part.Left() || p.anyDelta(p.endsEarly)
 }
 
 // textWaits reports whether what the agent reads in a delta may not pass yet.
@@ -70,7 +70,7 @@ func (p *eventBatch) split() error {
 	if err := p.replace(patch.JSON); err != nil {
 		return err
 	}
-	if p.out.continuing == nil {
+	if !p.out.continuing {
 		p.part.Send([]intercept.Event{{Name: p.part.Name(), Data: patch.JSON}})
 		for d := range p.deltas() {
 			p.body.known(d.index).output.send(d)

@@ -177,7 +177,7 @@ func (u *assistantMessage) render(calls []*call, id func(*call) string) string {
 	}
 	var entries []string
 	for _, c := range calls {
-		if c.kind == kindLegacy {
+		if c.isLegacy() {
 			b.WriteString(`,"function_call":` + c.render("", c.input(), nil, c.inner))
 			continue
 		}
@@ -204,7 +204,7 @@ func (c *call) render(lead, arguments string, own, inner []string) string {
 		body, input = "custom", "input"
 	}
 	named := `{"name":` + strictjson.Quote(c.name) + `,` + strictjson.Quote(input) + `:` + arguments + fieldList(inner) + "}"
-	if c.kind == kindLegacy {
+	if c.isLegacy() {
 		return named
 	}
 	return "{" + lead + `"type":` + strictjson.Quote(body) + `,` + strictjson.Quote(body) + `:` + named + fieldList(own) + "}"

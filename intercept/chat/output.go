@@ -2,7 +2,6 @@ package chat
 
 import (
 	"cmp"
-	"slices"
 	"strings"
 
 	"github.com/heldcall/heldcall/intercept"
@@ -14,26 +13,25 @@ import (
 type output struct {
 	head       chunkHead       // of its events
 	choices    []*outputChoice // in the order in which they began
-	continuing *outputChoice   // the choice that the current body continues, nil in the first body
+	continuing bool            // the current body continues the only choice, after a denial
 	firstJSON  string          // of a whole answer that continues: the first body
 	priorUsage []byte          // of the earlier bodies
 	open       bool            // another body follows: usage before its end is left out
 }
 
 // outputChoice is one choice of the answer as the agent reads it. It begins with a choice
-// of the first upstream body. When all calls of that are denied, it continues with the
-// choice of a continuation.
+// of the first upstream body. When all calls of the only choice are denied, it continues with
+// that of a continuation.
 type outputChoice struct {
 	index     int     // in the answer that the agent reads
 	now       *choice // its choice in the latest body
 	prior     priorTurns
 	sent      sentParts
-	continues bool   // its calls were denied, and a continuation follows
 	separated bool   // the text of now is set off from that of prior
 	notice    string // text in place of its calls
 }
 
-// priorTurns is the model's output in a choice in earlier bodies.
+// priorTurns is the model's output in the only choice in earlier bodies.
 type priorTurns struct {
 	count     int  // of continuations
 	denials   int  // of those that followed a denial
@@ -54,32 +52,29 @@ type sentParts struct {
 
 // learnHead takes the head of a body; that of the first body counts.
 func (o *output) learnHead(h chunkHead) {
-	if o.continuing == nil {
+	if !o.continuing {
 		o.head = h
 	}
 }
 
-// assign gives a new choice of a body its output. The first choice of a continuation
-// continues the one that was denied. Other choices of a continuation, although none was
-// requested, get outputs of their own.
+// assign gives a new choice of a body its output: that of a continuation continues the one that was
+// denied.
 func (o *output) assign(c *choice, b *upstreamBody) error {
-	l := o.continuing
-	if l != nil && len(b.choices) == 0 {
-		l.continueWith(c, b.whole)
-		return nil
-	}
-	if len(o.choices) == maxChoices {
+	switch {
+	case o.continuing && len(b.choices) > 0:
+		return intercept.NotUnderstood("after a denial it has several choices")
+	case o.continuing:
+		o.choices[0].continueWith(c, b.whole)
+	case len(o.choices) == maxChoices:
 		return intercept.NotUnderstood("it has more than %d choices", maxChoices)
+	default:
+		c.output = &outputChoice{index: c.index, now: c}
+		o.choices = append(o.choices, c.output)
 	}
-	c.output = &outputChoice{index: o.free(c.index), now: c}
-	if l != nil {
-		c.output.prior = priorTurns{count: l.prior.count, denials: l.prior.denials, free: l.prior.free, hidden: slices.Clone(l.prior.hidden)}
-	}
-	o.choices = append(o.choices, c.output)
 	return nil
 }
 
-// continueWith continues the choice with one of a continuation. A whole answer has place
+// continueWith continues the choice with that of a continuation. A whole answer has place
 // for the sound of the last turn only; the words of earlier ones become text.
 func (l *outputChoice) continueWith(c *choice, whole bool) {
 	message := l.now.message()
@@ -89,21 +84,7 @@ func (l *outputChoice) continueWith(c *choice, whole bool) {
 		l.prior.text, l.prior.spoken = l.text(), l.spoken()
 	}
 	l.prior.extras = append(l.prior.extras, message.order...)
-	l.now, c.output = c, l
-	l.continues, l.separated = false, false
-}
-
-// free returns index or, if a choice has it, the next one that none has.
-func (o *output) free(index int) int {
-	next, taken := 0, false
-	for _, l := range o.choices {
-		taken = taken || l.index == index
-		next = max(next, l.index+1)
-	}
-	if taken {
-		return next
-	}
-	return index
+	l.now, c.output, l.separated = c, l, false
 }
 
 // text is the text of the choice in all bodies.
@@ -114,33 +95,19 @@ func (l *outputChoice) text() string {
 // spoken is the sound of the choice in all bodies, in words.
 func (l *outputChoice) spoken() string { return l.prior.spoken + l.now.message().audio.text() }
 
-// text is the text of the current choice or, without any, the words of its sound.
+// text is the text of the first choice or, without any, the words of its sound.
 func (o *output) text() string {
-	l := o.continuing
-	if l == nil && len(o.choices) > 0 {
-		l = o.choices[0]
-	}
-	if l == nil {
+	if len(o.choices) == 0 {
 		return ""
 	}
-	return cmp.Or(l.text(), l.spoken())
+	return cmp.Or(o.choices[0].text(), o.choices[0].spoken())
 }
 
-// unfinished returns the first choice that continues, nil if there is none.
-func (o *output) unfinished() *outputChoice {
-	for _, l := range o.choices {
-		if l.continues {
-			return l
-		}
-	}
-	return nil
-}
-
-// advance prepares the output for the continuation of one of its choices, after a body.
-func (o *output) advance(l *outputChoice, b *upstreamBody) {
+// advance prepares the output for the continuation of its choice, after a body.
+func (o *output) advance(b *upstreamBody) {
 	o.firstJSON = cmp.Or(o.firstJSON, b.json)
 	o.priorUsage = strictjson.AddUsage(o.priorUsage, []byte(b.usage))
-	o.continuing = l
+	o.continuing = true
 }
 
 // proceed lets the choice continue after the calls, with messages that the agent does not
@@ -152,22 +119,12 @@ func (l *outputChoice) proceed(messages []string, speech []spokenTurn, calls []*
 		l.prior.denials++
 	}
 	l.prior.free = l.prior.free || intercept.Frees(calls)
-	l.continues = true
-}
-
-// close gives the choice the notice of calls that were all denied.
-func (l *outputChoice) close(p *intercept.Plan) { l.notice = p.Denial(l.prior.denials) }
-
-// plan decides whether another body follows. Failed reports that upstream has failed.
-func (o *output) plan(failed bool) (open bool) {
-	o.open = !failed && o.unfinished() != nil
-	return o.open
 }
 
 // stop ends every choice that has not ended with the message of an aborted run.
 func (o *output) stop(message string) {
 	for _, l := range o.choices {
-		if l.continues = false; !l.sent.finish {
+		if !l.sent.finish {
 			l.notice = message
 		}
 	}

@@ -9,27 +9,21 @@ import (
 	"github.com/heldcall/heldcall/intercept/strictjson"
 )
 
-// recorder builds the records of the hidden parts of an answer, for the later requests of
-// the conversation.
-type recorder struct {
-	req    *request
-	turnID string
-	list   [][]byte
-}
-
-// add records a choice that is complete. A choice whose calls the agent gets unchanged in
-// the first body needs no record.
-func (r *recorder) add(c *choice, p *intercept.Plan) error {
-	rec := r.record(c, p)
-	if rec == nil {
-		return nil
+// records are those of the hidden parts of the answer, which is complete, for the later requests of the
+// conversation. A choice whose calls the agent gets unchanged in the first body needs none.
+func (a *answer) records(p *intercept.Plan) (list [][]byte, err error) {
+	for _, c := range a.body.choices {
+		rec := a.record(c, p)
+		if rec == nil {
+			continue
+		}
+		raw, err := rec.encode()
+		if err != nil {
+			return nil, fmt.Errorf("describe a hidden turn: %w", err)
+		}
+		list = append(list, raw)
 	}
-	raw, err := rec.encode()
-	if err != nil {
-		return fmt.Errorf("describe a hidden turn: %w", err)
-	}
-	r.list = append(r.list, raw)
-	return nil
+	return list, nil
 }
 
 // hides reports whether the agent gets less of a choice than the model's output, or another one.
@@ -39,13 +33,13 @@ func (c *choice) hides(p *intercept.Plan) bool {
 	})
 }
 
-func (r *recorder) record(c *choice, p *intercept.Plan) *answerRecord {
+func (a *answer) record(c *choice, p *intercept.Plan) *answerRecord {
 	if !c.hides(p) {
 		return nil
 	}
-	l, message, id := c.output, c.message(), c.ids(r.turnID)
+	l, message, id := c.output, c.message(), c.ids(a.limits.TurnID)
 	rec := &answerRecord{
-		TurnFingerprint: intercept.TurnFingerprint{Turn: r.turnID, Before: r.req.Ending(), Opening: intercept.Opening(r.req.Opening().String()), Text: l.text()},
+		TurnFingerprint: intercept.TurnFingerprint{Turn: a.limits.TurnID, Before: a.req.Ending(), Opening: intercept.Opening(a.req.Opening().String()), Text: l.text()},
 		Turns:           slices.Clone(l.prior.hidden),
 		Speech:          slices.Clone(l.prior.speech),
 		Spoken:          l.spoken(),
@@ -80,7 +74,7 @@ func (c *choice) denied(id func(*call) string) []string {
 	messages := []string{c.message().render(c.calls(), id)}
 	var legacy []string // after the others: role tool has to follow the calls at once
 	for _, call := range c.calls() {
-		if call.kind == kindLegacy {
+		if call.isLegacy() {
 			legacy = append(legacy, call.legacyResult(call.ruling().ModelMessage))
 			continue
 		}

@@ -136,7 +136,7 @@ func (w *rewriter) callEvents(c *choice) (out []intercept.Event) {
 			call.sent = true
 			out = append(out, w.callEvent(call, call.canonical(strconv.Itoa(number))))
 		}
-		if call.kind != kindLegacy {
+		if !call.isLegacy() {
 			number++
 		}
 	}
@@ -146,7 +146,7 @@ func (w *rewriter) callEvents(c *choice) (out []intercept.Event) {
 // callEvent is an event with an entry of tool_calls, or with a function_call.
 func (w *rewriter) callEvent(call *call, entry string) intercept.Event {
 	field := `"tool_calls":[` + entry + "]"
-	if call.kind == kindLegacy {
+	if call.isLegacy() {
 		field = `"function_call":` + entry
 	}
 	return w.out.head.event(choiceJSON(call.choice.output.index, field, "null"))
@@ -199,7 +199,7 @@ func (e *edit) wholeCalls(path string, c *choice) {
 	for _, call := range c.calls() {
 		switch {
 		case !e.w.plan.Reaches(&call.Unit):
-		case call.kind == kindLegacy:
+		case call.isLegacy():
 			legacy = call.canonical("")
 		default:
 			entries = append(entries, call.canonical(""))

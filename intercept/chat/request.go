@@ -90,23 +90,21 @@ func (r *request) Made() string {
 	return intercept.MadeBy(calls)
 }
 
-// extend returns the request with messages appended, for one choice. A tool choice that
-// forces a certain call becomes "auto", and with free one that forces any call, so that the
-// model may take another way. All other bytes stay.
+// several reports whether the request asks for more than one choice.
+func (r *request) several() bool { return r.Value("n").Int() > 1 }
+
+// extend returns the request with messages appended. A tool choice that forces a certain call
+// becomes "auto", and with free one that forces any call, so that the model may take another
+// way. All other bytes stay.
 func (r *request) extend(messages []string, free bool) (intercept.Envelope, error) {
 	span, _ := r.At("messages")
 	p := strictjson.Patch{JSON: string(strictjson.Replace(r.Envelope().Body, span, strictjson.AppendItems(r.Field("messages"), messages...)))}
-	if r.Value("n").Type == gjson.Number {
-		p.Set("n", "1")
+	field, choice := "tool_choice", r.Value("tool_choice")
+	if mode := choice.Get("allowed_tools.mode"); mode.Exists() { // the choice of tools stays
+		field, choice = field+".allowed_tools.mode", mode
 	}
-	for _, field := range []string{"tool_choice", "function_call"} {
-		choice := r.Value(field)
-		if mode := choice.Get("allowed_tools.mode"); mode.Exists() { // the choice of tools stays
-			field, choice = field+".allowed_tools.mode", mode
-		}
-		if choice.IsObject() || (free && (choice.Str == "required" || choice.Str == "any")) {
-			p.Set(field, `"auto"`)
-		}
+	if choice.IsObject() || (free && (choice.Str == "required" || choice.Str == "any")) {
+		p.Set(field, `"auto"`)
 	}
 	return r.With([]byte(p.JSON)), p.Err
 }

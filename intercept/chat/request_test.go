@@ -97,7 +97,6 @@ func TestContinuationRequest(t *testing.T) {
 		{`{"messages":[],"tool_choice":{"type":"function","function":{"name":"x"}}}`, "tool_choice", `"auto"`, false},
 		{`{"messages":[],"tool_choice":{"type":"allowed_tools","allowed_tools":{"mode":"required","tools":[1]}}}`, "tool_choice", `{"type":"allowed_tools","allowed_tools":{"mode":"auto","tools":[1]}}`, false},
 		{`{"messages":[],"tool_choice":"none"}`, "tool_choice", `"none"`, false},
-		{`{"messages":[],"function_call":{"name":"x"}}`, "function_call", `"auto"`, false},
 		{`{"messages":[],"tool\u005fchoice":"any"}`, "tool_choice", `"auto"`, false},
 	} {
 		next, err := parse(t, tt.body).extend([]string{"{}", "{}"}, !tt.answered)

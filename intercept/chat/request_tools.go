@@ -63,9 +63,10 @@ func (r *request) ToolNames() (names intercept.ToolNames) {
 	return names
 }
 
-// Offer implements [intercept.Request]. Requests with functions in the old form get none.
+// Offer implements [intercept.Request]. Requests with functions in the old form, and those for several
+// choices, get none: their answers cannot continue.
 func (r *request) Offer(tools []intercept.OfferedTool, always bool) []string {
-	if gjson.GetBytes(r.Field("functions"), "0").Exists() || (!always && !gjson.GetBytes(r.Field("tools"), "0").Exists()) {
+	if r.several() || gjson.GetBytes(r.Field("functions"), "0").Exists() || (!always && !gjson.GetBytes(r.Field("tools"), "0").Exists()) {
 		return nil
 	}
 	body, added := r.OfferTools(tools, r.ToolNames().All, func(t *intercept.OfferedTool) string {

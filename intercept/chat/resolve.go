@@ -1,86 +1,83 @@
 package chat
 
 import (
+	"cmp"
 	"fmt"
+	"slices"
 
 	"github.com/heldcall/heldcall/intercept"
+	"github.com/heldcall/heldcall/intercept/notice"
 )
 
-// Plan implements [intercept.Codec].
+// Plan implements [intercept.Codec]. Only an answer with one choice continues; others, and those whose
+// calls have the old form, end with a text in place of the calls. After an upstream error no choice
+// continues, and after an abort none needs a record.
 func (a *answer) Plan(p *intercept.Plan) (resolution intercept.Resolution, err error) {
-	if p.Unchanged = a.out.continuing == nil && len(a.units()) == 0; p.Unchanged {
+	if p.Unchanged = !a.out.continuing && len(a.units()) == 0; p.Unchanged {
 		return resolution, nil
 	}
-	if err := a.planChoices(p); err != nil {
-		return resolution, err
+	if p.Open = a.continues(p); p.Open {
+		a.out.open = true
+		return a.proceed(a.body.choices[0], p)
 	}
-	return a.resolution(p)
-}
-
-// planChoices decides whether each choice of the body continues, and if not, which notice and
-// which record it gets. After an upstream error no choice continues, and after an abort none
-// needs a record.
-func (a *answer) planChoices(p *intercept.Plan) error {
+	a.out.open = false
 	for _, c := range a.body.choices {
-		l := c.output
-		lost := p.AllDenied(c.units())
-		if lost && !a.body.failed && p.MayContinue(c.units(), l.prior.count, l.prior.denials, a.limits.MaxContinuations) {
-			if err := a.proceed(c, p); err != nil {
-				return err
-			}
-			continue
-		}
-		if lost {
-			l.close(p)
-		}
-		if p.Aborted == nil && !a.body.failed {
-			if err := a.records.add(c, p); err != nil {
-				return err
-			}
+		if p.AllDenied(c.units()) {
+			c.output.notice = a.closing(c, p)
 		}
 	}
-	if p.Aborted != nil {
+	switch {
+	case p.Aborted != nil:
 		a.out.stop(p.Aborted.ModelMessage)
+	case !a.body.failed:
+		resolution.Hidden, err = a.records(p)
 	}
-	p.Open = a.out.plan(a.body.failed)
-	return nil
+	return resolution, err
 }
 
-// proceed lets a choice continue after its calls were denied or answered.
-func (a *answer) proceed(c *choice, p *intercept.Plan) error {
+// continues reports whether another body continues the answer, whose calls were all denied or answered.
+func (a *answer) continues(p *intercept.Plan) bool {
+	if a.body.failed || !a.continuable() || !p.AllDenied(a.units()) {
+		return false
+	}
+	prior := &a.body.choices[0].output.prior
+	return p.MayContinue(a.units(), prior.count, prior.denials, a.limits.MaxContinuations)
+}
+
+// continuable reports whether heldcall can continue the answer: it has one choice, and no call of the old form.
+func (a *answer) continuable() bool {
+	return len(a.body.choices) == 1 && !a.req.several() && !slices.ContainsFunc(a.body.choices[0].calls(), (*call).isLegacy)
+}
+
+// closing is the text for the agent in place of the calls of a choice, all of which were denied or answered.
+func (a *answer) closing(c *choice, p *intercept.Plan) string {
+	switch {
+	case a.continuable():
+		return p.Denial(c.output.prior.denials)
+	case intercept.Denies(c.units()):
+		return cmp.Or(p.UserMessage, notice.CallsDenied())
+	}
+	return notice.NothingWritten()
+}
+
+// proceed continues the answer after the calls of its choice were denied or answered.
+func (a *answer) proceed(c *choice, p *intercept.Plan) (resolution intercept.Resolution, err error) {
 	messages := c.denied(c.ids(a.limits.TurnID))
+	stored := len(a.body.json)
 	for _, m := range messages {
-		if err := p.Store(len(m)); err != nil {
-			return err
-		}
+		stored += len(m)
+	}
+	if err := p.Store(stored); err != nil {
+		return resolution, err
 	}
 	if a.body.whole {
 		c.output.keepReasoning(p)
 	}
 	c.output.proceed(messages, c.message().audio.speech(), c.units())
-	return nil
-}
-
-// resolution is the resolution of a plan. A whole answer keeps its records until it is
-// complete: only then does the agent get any of it.
-func (a *answer) resolution(p *intercept.Plan) (resolution intercept.Resolution, err error) {
-	if p.Aborted != nil {
-		return resolution, nil
-	}
-	if !p.Open || !a.body.whole {
-		resolution.Hidden = a.records.list
-	}
-	if !p.Open {
-		return resolution, nil
-	}
-	if err := p.Store(len(a.body.json)); err != nil {
-		return resolution, err
-	}
-	next := a.out.unfinished()
-	request, err := a.records.req.extend(next.prior.hidden, next.prior.free)
+	request, err := a.req.extend(c.output.prior.hidden, c.output.prior.free)
 	if err != nil {
 		return resolution, fmt.Errorf("continue after a denial: %w", err)
 	}
-	a.next, resolution.Next = next, &request
+	resolution.Next = &request
 	return resolution, nil
 }

@@ -124,12 +124,10 @@ func TestFailFitsTheForm(t *testing.T) {
 // nothing is asked of the model again.
 func TestErrorInTheContinuation(t *testing.T) {
 	fault := "data: {\"error\":{\"message\":\"boom\",\"code\":\"x\"}}\n\n"
-	for name, first := range map[string]string{"one choice": listed, "two choices": twoCalls} {
-		for _, second := range []string{fault, fault + done, strings.ReplaceAll(role+speech, `"c1"`, `"c2"`) + fault} {
-			p := play(t, twoAsked, bodies(first, second), nil, intercept.Limits{MaxContinuations: 2}, intercepttest.DenyAll)
-			if out := string(p.Out()); p.Err != nil || len(p.Nexts) != 1 || strings.Count(out, fault) != 1 || strings.Contains(out, `"finish_reason":"stop"`) {
-				t.Errorf("%s, then %q: error %v, %d continuations; the agent has\n%s", name, second, p.Err, len(p.Nexts), out)
-			}
+	for _, second := range []string{fault, fault + done, strings.ReplaceAll(role+speech, `"c1"`, `"c2"`) + fault} {
+		p := play(t, request1, bodies(listed, second), nil, intercept.Limits{MaxContinuations: 2}, intercepttest.DenyAll)
+		if out := string(p.Out()); p.Err != nil || len(p.Nexts) != 1 || strings.Count(out, fault) != 1 || strings.Contains(out, `"finish_reason":"stop"`) {
+			t.Errorf("%q: error %v, %d continuations; the agent has\n%s", second, p.Err, len(p.Nexts), out)
 		}
 	}
 }

@@ -104,13 +104,13 @@ func (e *edit) choice(path string, d *choiceDelta) {
 		e.Set(path+"index", strconv.Itoa(l.index))
 	}
 	remains := finish || d.role || d.carries || len(d.calls) > 0
-	if remains || (!ends && !l.continues && !e.continues()) {
+	if remains || (!ends && !e.w.out.open && !e.continues()) {
 		e.drop = false
 	}
 }
 
 // continues reports whether the chunk is of a continuation.
-func (e *edit) continues() bool { return e.w.out.continuing != nil }
+func (e *edit) continues() bool { return e.w.out.continuing }
 
 // role removes a role that the agent has received before.
 func (e *edit) role(path string, d *choiceDelta, l *outputChoice) {
@@ -126,7 +126,7 @@ func (e *edit) finishReason(path string, d *choiceDelta, l *outputChoice) bool {
 	switch {
 	case d.finish == "":
 		return false
-	case l.now.superseded() || l.continues:
+	case l.now.superseded() || e.w.out.open:
 		e.Set(path+"finish_reason", "null")
 		d.finish = ""
 		return false

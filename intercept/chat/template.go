@@ -19,7 +19,7 @@ type slots struct {
 // form is the form of the part, without slots for none.
 func (p *eventBatch) form() (t intercept.Template) {
 	d, units := p.only(), p.part.Units()
-	if d == nil || p.out.continuing != nil || len(units) > 1 {
+	if d == nil || p.out.continuing || len(units) > 1 {
 		return t
 	}
 	s := &slots{body: p.body, choice: p.body.known(d.index), text: d.contents}

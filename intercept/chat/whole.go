@@ -1,7 +1,6 @@
 package chat
 
 import (
-	"cmp"
 	"fmt"
 	"slices"
 	"strconv"
@@ -13,7 +12,7 @@ import (
 
 // readWhole reads an answer that is one JSON value.
 func (a *answer) readWhole(value []byte) error {
-	continuing := a.out.continuing != nil
+	continuing := a.out.continuing
 	if a.body.whole = true; !continuing && !strictjson.NamesCall(value) {
 		a.body.unread = value
 		return nil
@@ -98,29 +97,18 @@ func (w *rewriter) whole() ([]intercept.Event, error) {
 	return []intercept.Event{{Data: e.JSON}}, e.Err
 }
 
-// join returns the first body with each choice as its last body has it, in the order in
-// which the choices began.
+// join returns the first body with its choice as the last body has it, if the answer was continued.
 func (o *output) join(last *upstreamBody) (string, error) {
-	if o.continuing == nil {
+	if !o.continuing {
 		return last.json, nil
 	}
-	p := strictjson.Patch{JSON: o.firstJSON}
-	count := len(gjson.Get(o.firstJSON, "choices").Array())
-	for position, l := range o.choices {
-		if l.prior.count == 0 {
-			continue
-		}
-		choice := strictjson.Patch{JSON: l.now.raw}
-		if index := gjson.Get(choice.JSON, "index"); index.Exists() && index.Raw != strconv.Itoa(l.index) {
-			choice.Set("index", strconv.Itoa(l.index))
-		}
-		path := "choices." + strconv.Itoa(position)
-		if position >= count {
-			path = "choices.-1"
-		}
-		p.Set(path, choice.JSON)
-		p.Err = cmp.Or(p.Err, choice.Err)
+	l := o.choices[0]
+	choice := strictjson.Patch{JSON: l.now.raw}
+	if index := gjson.Get(choice.JSON, "index"); index.Exists() && index.Raw != strconv.Itoa(l.index) {
+		choice.Set("index", strconv.Itoa(l.index))
 	}
+	p := strictjson.Patch{JSON: o.firstJSON, Err: choice.Err}
+	p.Set("choices.0", choice.JSON)
 	return p.JSON, p.Err
 }
 

@@ -9,6 +9,9 @@ import (
 	"slices"
 	"strings"
 
+	"github.com/tidwall/gjson"
+
+	"github.com/heldcall/heldcall/intercept/notice"
 	"github.com/heldcall/heldcall/internal/testing/cassettes"
 	"github.com/heldcall/heldcall/internal/testing/conformance"
 )
@@ -78,7 +81,8 @@ func (x *trial) judgeSecrets(got reply, asked []asked, secrets []string) {
 }
 
 // judgeChanged checks an answer with calls: rendered, hidden from the agent or changed. A
-// choice that has none of its calls left has the model's continuation in their place.
+// choice that has none of its calls left has the model's continuation in their place, or a text where
+// the answer cannot continue.
 func (x *trial) judgeChanged(got reply, asked []asked) {
 	if !x.released() && string(got.body) == string(x.exchange.Body) {
 		x.fail("the answer is as upstream sent it")
@@ -89,31 +93,49 @@ func (x *trial) judgeChanged(got reply, asked []asked) {
 	}
 	x.judgeForm(got, original, received)
 	x.judgeCalls(got, asked, received)
-	continued := x.continued(original)
+	lost, continued := x.lost(original), 0
+	last := x.closingText()
+	if x.continues(original) {
+		continued, last = len(lost), continuationText
+	}
 	for _, c := range received.Choices {
 		said := find(original, c.Index)
 		switch {
 		case said == nil:
 			x.fail("choice %d was made up", c.Index)
-		case continued[c.Index] != nil:
-			x.judgeContinued(said, c)
+		case lost[c.Index] != nil:
+			x.judgeEnded(said, c, last)
 		case c.Text != said.Text || c.Reasoning != said.Reasoning || !endsAlike(c.Finishes, said.Finishes):
 			x.fail("choice %d was text %q, reasoning %q, finish %q and is text %q, reasoning %q, finish %q", c.Index,
 				said.Text, said.Reasoning, said.Finishes, c.Text, c.Reasoning, c.Finishes)
 		}
 	}
-	x.judgeUsage(original, received, int64(len(continued)))
-	if len(asked) != 1+len(continued) {
-		x.fail("upstream was asked %d times, want the request and %d continuations", len(asked), len(continued))
+	x.judgeUsage(original, received, int64(continued))
+	if len(asked) != 1+continued {
+		x.fail("upstream was asked %d times, want the request and %d continuations", len(asked), continued)
 		return
 	}
-	n := 0
-	for _, c := range original.Choices {
-		if calls := continued[c.Index]; calls != nil {
-			n++
-			x.judgeContinuation(asked[0], asked[n], calls)
-		}
+	if continued > 0 {
+		x.judgeContinuation(asked[0], asked[1], lost[original.Choices[0].Index])
 	}
+}
+
+// continues reports whether heldcall continues an answer that loses its calls: it has one choice, and no call of the
+// old form of Chat Completions.
+func (x *trial) continues(original *conformance.Answer) bool {
+	legacy := slices.ContainsFunc(original.Calls(), func(c *conformance.Call) bool { return c.Legacy })
+	return len(original.Choices) == 1 && !legacy && !asksForSeveral(x.exchange)
+}
+
+// asksForSeveral reports whether a recorded request asks for several choices.
+func asksForSeveral(e cassettes.Exchange) bool { return gjson.GetBytes(e.RequestBody, "n").Int() > 1 }
+
+// closingText is the end of a choice that lost its calls and cannot continue.
+func (x *trial) closingText() string {
+	if x.outcome == answered {
+		return notice.NothingWritten()
+	}
+	return notice.CallsDenied()
 }
 
 // endsAlike reports whether a choice has the last of its finish reasons, and none that upstream did not give: earlier
@@ -126,10 +148,9 @@ func endsAlike(received, original []string) bool {
 	return !madeUp && received[len(received)-1] == original[len(original)-1] && len(received) <= len(original)
 }
 
-// continued are the choices that lose all their calls, by their index, each with
-// the numbers of its calls.
-func (x *trial) continued(original *conformance.Answer) map[int64][]int {
-	continued := make(map[int64][]int)
+// lost are the choices that lose all their calls, by their index, each with the numbers of its calls.
+func (x *trial) lost(original *conformance.Answer) map[int64][]int {
+	choices := make(map[int64][]int)
 	n := 0
 	for _, c := range original.Choices {
 		lost := len(c.Calls) > 0
@@ -140,10 +161,10 @@ func (x *trial) continued(original *conformance.Answer) map[int64][]int {
 			n++
 		}
 		if lost {
-			continued[c.Index] = numbers
+			choices[c.Index] = numbers
 		}
 	}
-	return continued
+	return choices
 }
 
 // judgeCalls compares the calls that the agent got with those it was to get, and
@@ -184,12 +205,12 @@ func (x *trial) judgeCalls(got reply, asked []asked, received *conformance.Answe
 	}
 }
 
-// judgeContinued compares a choice with the text that it had before the continuation.
-func (x *trial) judgeContinued(said, c *conformance.Choice) {
+// judgeEnded compares a choice that lost its calls with the text that it had before, and with the text at its end.
+func (x *trial) judgeEnded(said, c *conformance.Choice, end string) {
 	if len(c.Finishes) != 1 || x.callsFollow(c.Finishes[0]) {
 		x.fail("choice %d ends with %q", c.Index, c.Finishes)
 	}
-	if !strings.HasPrefix(c.Text, said.Text) || !strings.HasSuffix(c.Text, continuationText) {
+	if !strings.HasPrefix(c.Text, said.Text) || !strings.HasSuffix(c.Text, end) {
 		x.fail("text %q became %q", said.Text, c.Text)
 	}
 	if !strings.HasPrefix(c.Reasoning, said.Reasoning) {

@@ -33,6 +33,9 @@ func withQuestion(e cassettes.Exchange) (_ cassettes.Exchange, why string) {
 	if len(e.RequestBody) > 0 && !offersFunctions(e) {
 		return e, "no tools"
 	}
+	if asksForSeveral(e) {
+		return e, "several choices"
+	}
 	if e.Streamed {
 		e.Body = insertEvents(e.Dialect, e.Body)
 	} else {
