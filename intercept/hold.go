@@ -25,10 +25,10 @@ type bufferedPart[T any] struct {
 // short parts only.
 const partCost = 40
 
-// Most calls have at most so many parts and bytes.
+// Most calls have at most so many parts and bytes: their arguments are not in parts.
 const (
-	keptBytes = 6 << 10
-	keptParts = 32
+	keptBytes = 2 << 10
+	keptParts = 8
 )
 
 // Hold adds a part with its value. If limit is above 0, it refuses to hold more bytes than
@@ -100,6 +100,8 @@ func (k *HoldBuffer[T]) Cut(n int, rewrite func(part []byte, of T) ([]byte, erro
 
 // Render joins the results of rewrite for each part, and stops at its first error.
 func (k *HoldBuffer[T]) Render(rewrite func(part []byte, of T) ([]byte, error)) (out []byte, err error) {
+	k.unpack()
+	out = make([]byte, 0, len(k.bytes))
 	for i := range k.Len() {
 		part, err := rewrite(k.At(i))
 		if err != nil {
