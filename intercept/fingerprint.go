@@ -3,6 +3,7 @@ package intercept
 import (
 	"crypto/sha256"
 	"encoding/hex"
+	"fmt"
 	"strings"
 	"unicode"
 
@@ -105,6 +106,15 @@ func Opening(text string) string {
 		return ""
 	}
 	return Fingerprint(text)
+}
+
+// EncodeRecord encodes a record for [Resolution.Hidden].
+func EncodeRecord(record any) ([]byte, error) {
+	raw, err := json.Marshal(record)
+	if err != nil {
+		return nil, fmt.Errorf("describe a hidden turn: %w", err)
+	}
+	return raw, nil
 }
 
 // Records decodes the records of [Resolution.Hidden]. It skips values that are none.

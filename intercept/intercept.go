@@ -19,6 +19,7 @@ import (
 	"net/http"
 	"strings"
 
+	"github.com/heldcall/heldcall/intercept/strictjson"
 	"github.com/heldcall/heldcall/intercept/toolresult"
 )
 
@@ -380,6 +381,16 @@ func (e *Error) Status() int {
 	default:
 		return http.StatusBadGateway
 	}
+}
+
+// OpenAI renders the error as the error object of OpenAI's APIs.
+func (e *Error) OpenAI() string {
+	kind := "heldcall_error"
+	if e.Code == CodeBadRequest || e.Code == CodeRequestTooLarge {
+		kind = "invalid_request_error"
+	}
+	return fmt.Sprintf(`{"message":%s,"type":%s,"param":null,"code":%s}`,
+		strictjson.Quote("heldcall: "+e.Reason), strictjson.Quote(kind), strictjson.Quote(string(e.Code)))
 }
 
 // NotUnderstood is the error for an answer that could contain a call and cannot be read

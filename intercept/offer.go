@@ -9,17 +9,17 @@ import (
 	"github.com/heldcall/heldcall/internal/toolname"
 )
 
-// OfferTools returns the body with tools appended to the field tools, and their names. A tool is left
-// out if the agent has one of the same name, as agents mend names; render is a tool on the wire. The same
-// tools give the same bytes each time, so that the provider's cache of prompts works. The
+// OfferTools appends tools to the field tools, and returns their names. A tool is left
+// out if the agent has one of the same name, as agents mend names; render is a tool on the wire, and setBody
+// [Request.SetBody]. The same tools give the same bytes each time, so that the provider's cache of prompts works. The
 // result is nil if nothing changes.
-func (a *ParsedRequest) OfferTools(tools []OfferedTool, agents []string, render func(*OfferedTool) string) (body []byte, added []string) {
+func (a *ParsedRequest) OfferTools(tools []OfferedTool, agents []string, render func(*OfferedTool) string, setBody func([]byte) error) (added []string) {
 	raw := a.Field("tools")
 	if raw == nil || string(raw) == "null" {
 		raw = []byte("[]")
 	}
 	if raw[0] != '[' {
-		return nil, nil
+		return nil
 	}
 	taken := make(map[string]bool, len(agents))
 	for _, name := range agents {
@@ -32,13 +32,13 @@ func (a *ParsedRequest) OfferTools(tools []OfferedTool, agents []string, render 
 		}
 	}
 	if len(items) == 0 {
-		return nil, nil
+		return nil
 	}
 	body, err := strictjson.SetField(a.envelope.Body, "tools", strictjson.AppendItems(raw, items...))
-	if err != nil {
-		return nil, nil
+	if err != nil || setBody(body) != nil {
+		return nil
 	}
-	return body, added
+	return added
 }
 
 // ToolNames are the names of the tools that a request offers, as [Call.Name] has them.

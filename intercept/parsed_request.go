@@ -154,6 +154,22 @@ func (a *ParsedRequest) Begins() bool { return !a.Authors.Others }
 // RequireApproval implements [Request] for the dialects that have no field for it.
 func (a *ParsedRequest) RequireApproval() (changed int) { return 0 }
 
+// Opening implements [Request] for the dialects of OpenAI.
+func (a *ParsedRequest) Opening() UserText {
+	if a.Authors.First == nil {
+		return UserText{}
+	}
+	return UserText{Prefix: a.UserNames("user", "safety_identifier"), Content: a.Authors.First}
+}
+
+// LastUser implements [Request] for the dialects whose messages of the user have no reminders.
+func (a *ParsedRequest) LastUser() string { return UserText{Content: a.Authors.Last}.String() }
+
+// ForcedTools implements [Request].
+func (a *ParsedRequest) ForcedTools() []string {
+	return ForcedBy(a.Value("tool_choice"), a.Value("tools"))
+}
+
 // Placements implements [Request].
 func (a *ParsedRequest) Placements() []Placement { return a.placed }
 
@@ -253,6 +269,24 @@ func ForcedBy(choice gjson.Result, lists ...gjson.Result) []string {
 		return []string{name}
 	}
 	return nil
+}
+
+// RelaxedChoice is a tool choice of OpenAI's APIs with which the model may take another way: one that forces a certain
+// call becomes "auto", and with free one that forces any call. A choice of some tools stays one of these; mode is its
+// member that forces a call. Changed reports whether the choice differs.
+func RelaxedChoice(choice gjson.Result, mode string, free bool) (relaxed string, changed bool) {
+	switch {
+	case choice.Get(mode).Exists():
+		if !free {
+			return choice.Raw, false
+		}
+		p := strictjson.Patch{JSON: choice.Raw}
+		p.Set(mode, `"auto"`)
+		return p.JSON, p.Err == nil
+	case choice.IsObject(), free && (choice.Str == "required" || choice.Str == "any"):
+		return `"auto"`, true
+	}
+	return choice.Raw, false
 }
 
 // toolName is the name of a tool in a list, or in a tool choice.

@@ -44,13 +44,7 @@ func (Dialect) Routes() []intercept.Route {
 }
 
 // Request implements [intercept.Dialect].
-func (Dialect) Request(e intercept.Envelope) (intercept.Request, error) {
-	r, err := parseRequest(e)
-	if err != nil {
-		return nil, err // not r: a nil pointer in an interface is not nil
-	}
-	return r, nil
-}
+func (Dialect) Request(e intercept.Envelope) (intercept.Request, error) { return parseRequest(e) }
 
 // Matches implements [intercept.Dialect].
 func (Dialect) Matches(path string, _ func(string) bool) bool {
@@ -59,12 +53,7 @@ func (Dialect) Matches(path string, _ func(string) bool) bool {
 
 // Error implements [intercept.Dialect]: {"error":{"message","type","code"}}.
 func (Dialect) Error(e *intercept.Error) []byte {
-	kind := "heldcall_error"
-	if e.Code == intercept.CodeBadRequest || e.Code == intercept.CodeRequestTooLarge {
-		kind = "invalid_request_error"
-	}
-	return fmt.Appendf(nil, `{"error":{"message":%s,"type":%s,"param":null,"code":%s}}`,
-		strictjson.Quote("heldcall: "+e.Reason), strictjson.Quote(kind), strictjson.Quote(string(e.Code)))
+	return fmt.Appendf(nil, `{"error":%s}`, e.OpenAI())
 }
 
 // SafeError implements [intercept.Dialect]. An error body is safe unless it could be an

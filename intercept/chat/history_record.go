@@ -3,7 +3,6 @@ package chat
 import (
 	"strings"
 
-	"github.com/go-json-experiment/json"
 	"github.com/heldcall/heldcall/intercept"
 	"github.com/heldcall/heldcall/intercept/strictjson"
 	"github.com/tidwall/gjson"
@@ -50,9 +49,6 @@ type lastCall struct {
 	Entry  string `json:"entry,omitempty"`
 	Denial string `json:"denial,omitempty"`
 }
-
-// encode renders the record as it is stored.
-func (rec *answerRecord) encode() ([]byte, error) { return json.Marshal(rec) }
 
 // restore returns the message m, which the agent shows, as the last turn of the model
 // had it: earlier turns are messages of their own. Text reports that the agent has not

@@ -109,7 +109,7 @@ func TestSplice(t *testing.T) {
 		},
 	} {
 		t.Run(tt.name, func(t *testing.T) {
-			raw, err := tt.record.encode()
+			raw, err := intercept.EncodeRecord(tt.record)
 			if err != nil {
 				t.Fatal(err)
 			}
@@ -134,7 +134,7 @@ func TestSplice(t *testing.T) {
 
 // A history without the answer, and records that are none, change nothing.
 func TestSpliceOfNothing(t *testing.T) {
-	raw, err := (&answerRecord{TurnFingerprint: seen("Other.", called("call_Vr3xkQ0pLm7bTz91", "f", ""))}).encode()
+	raw, err := intercept.EncodeRecord(&answerRecord{TurnFingerprint: seen("Other.", called("call_Vr3xkQ0pLm7bTz91", "f", ""))})
 	if err != nil {
 		t.Fatal(err)
 	}

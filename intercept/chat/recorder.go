@@ -1,7 +1,6 @@
 package chat
 
 import (
-	"fmt"
 	"slices"
 
 	"github.com/heldcall/heldcall/intercept"
@@ -17,9 +16,9 @@ func (a *answer) records(p *intercept.Plan) (list [][]byte, err error) {
 		if rec == nil {
 			continue
 		}
-		raw, err := rec.encode()
+		raw, err := intercept.EncodeRecord(rec)
 		if err != nil {
-			return nil, fmt.Errorf("describe a hidden turn: %w", err)
+			return nil, err
 		}
 		list = append(list, raw)
 	}

@@ -61,17 +61,6 @@ func (r *request) session() string {
 	return cmp.Or(r.MetadataSession(), r.CacheSession())
 }
 
-// Opening implements [intercept.Request].
-func (r *request) Opening() intercept.UserText {
-	if r.Authors.First == nil {
-		return intercept.UserText{}
-	}
-	return intercept.UserText{Prefix: r.UserNames("user", "safety_identifier"), Content: r.Authors.First}
-}
-
-// LastUser implements [intercept.Request].
-func (r *request) LastUser() string { return intercept.UserText{Content: r.Authors.Last}.String() }
-
 // Task implements [intercept.Request].
 func (r *request) Task(before int) intercept.UserText {
 	return intercept.UserText{Prefix: strconv.Itoa(before+r.Authors.Users) + "\n", Content: r.Authors.Last}
@@ -93,18 +82,13 @@ func (r *request) Made() string {
 // several reports whether the request asks for more than one choice.
 func (r *request) several() bool { return r.Value("n").Int() > 1 }
 
-// extend returns the request with messages appended. A tool choice that forces a certain call
-// becomes "auto", and with free one that forces any call, so that the model may take another
-// way. All other bytes stay.
+// extend returns the request with messages appended, and with a tool choice that leaves the model another way: see
+// [intercept.RelaxedChoice]. All other bytes stay.
 func (r *request) extend(messages []string, free bool) (intercept.Envelope, error) {
 	span, _ := r.At("messages")
 	p := strictjson.Patch{JSON: string(strictjson.Replace(r.Envelope().Body, span, strictjson.AppendItems(r.Field("messages"), messages...)))}
-	field, choice := "tool_choice", r.Value("tool_choice")
-	if mode := choice.Get("allowed_tools.mode"); mode.Exists() { // the choice of tools stays
-		field, choice = field+".allowed_tools.mode", mode
-	}
-	if choice.IsObject() || (free && (choice.Str == "required" || choice.Str == "any")) {
-		p.Set(field, `"auto"`)
+	if choice, relaxed := intercept.RelaxedChoice(r.Value("tool_choice"), "allowed_tools.mode", free); relaxed {
+		p.Set("tool_choice", choice)
 	}
 	return r.With([]byte(p.JSON)), p.Err
 }

@@ -69,13 +69,9 @@ func (r *request) Offer(tools []intercept.OfferedTool, always bool) []string {
 	if r.several() || gjson.GetBytes(r.Field("functions"), "0").Exists() || (!always && !gjson.GetBytes(r.Field("tools"), "0").Exists()) {
 		return nil
 	}
-	body, added := r.OfferTools(tools, r.ToolNames().All, func(t *intercept.OfferedTool) string {
+	return r.OfferTools(tools, r.ToolNames().All, func(t *intercept.OfferedTool) string {
 		return `{"type":"function","function":{"name":` + strictjson.Quote(t.Name) + `,"description":` + strictjson.Quote(t.Description) + `,"parameters":` + t.Parameters + "}}"
-	})
-	if added == nil || r.SetBody(body) != nil {
-		return nil
-	}
-	return added
+	}, r.SetBody)
 }
 
 // ForcedTools implements [intercept.Request].

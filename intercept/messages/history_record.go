@@ -1,7 +1,6 @@
 package messages
 
 import (
-	"github.com/go-json-experiment/json"
 	"github.com/heldcall/heldcall/intercept"
 	"github.com/heldcall/heldcall/intercept/strictjson"
 	"github.com/tidwall/gjson"
@@ -38,9 +37,6 @@ type piece struct {
 
 // differs reports whether only one of the model's and the agent's message has the block.
 func (p piece) differs() bool { return p.Key == "" || p.Before }
-
-// encode renders the record as it is stored.
-func (rec *answerRecord) encode() ([]byte, error) { return json.Marshal(rec) }
 
 // content returns the blocks of the message as the model wrote it: the agent's blocks
 // without those of Turns and with the hidden ones. If the agent shows its blocks in

@@ -93,7 +93,7 @@ func TestSplice(t *testing.T) {
 		{"an answer that is not in the history", beside, []string{assistant(`"Hello."`)}, nil},
 	} {
 		t.Run(tt.name, func(t *testing.T) {
-			raw, err := tt.rec.encode()
+			raw, err := intercept.EncodeRecord(tt.rec)
 			if err != nil {
 				t.Fatal(err)
 			}

@@ -68,13 +68,7 @@ func (Dialect) Routes() []intercept.Route {
 }
 
 // Request implements [intercept.Dialect].
-func (Dialect) Request(e intercept.Envelope) (intercept.Request, error) {
-	r, err := parseRequest(e)
-	if err != nil {
-		return nil, err // not r: a nil pointer in an interface is not nil
-	}
-	return r, nil
-}
+func (Dialect) Request(e intercept.Envelope) (intercept.Request, error) { return parseRequest(e) }
 
 // Matches implements [intercept.Dialect]: Anthropic's clients send a version in each
 // request.

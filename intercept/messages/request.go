@@ -116,8 +116,3 @@ func (r *request) Made() string {
 	})
 	return intercept.MadeBy(made, r.continued())
 }
-
-// ForcedTools implements [intercept.Request].
-func (r *request) ForcedTools() []string {
-	return intercept.ForcedBy(r.Value("tool_choice"), r.Value("tools"))
-}

@@ -131,13 +131,9 @@ func (r *request) Offer(tools []intercept.OfferedTool, always bool) []string {
 	for _, t := range r.offered() {
 		names = append(names, t.Get("name").Str)
 	}
-	body, added := r.OfferTools(tools, names, func(t *intercept.OfferedTool) string {
+	return r.OfferTools(tools, names, func(t *intercept.OfferedTool) string {
 		return `{"name":` + strictjson.Quote(t.Name) + `,"description":` + strictjson.Quote(t.Description) + `,"input_schema":` + t.Parameters + "}"
-	})
-	if added == nil || r.SetBody(body) != nil {
-		return nil
-	}
-	return added
+	}, r.SetBody)
 }
 
 // inToolset reports whether the request offers the toolset that a call of a tool

@@ -49,12 +49,9 @@ func (a *answer) resolved(plan *intercept.Plan) (r intercept.Resolution, err err
 	if !hides || plan.Aborted != nil {
 		return r, nil
 	}
-	raw, err := rec.encode()
-	if err != nil {
-		return intercept.Resolution{}, fmt.Errorf("describe a hidden turn: %w", err)
-	}
+	raw, err := intercept.EncodeRecord(rec)
 	r.Hidden = [][]byte{raw}
-	return r, nil
+	return r, err
 }
 
 // hides reports whether the agent gets less than the model's output, or another one.

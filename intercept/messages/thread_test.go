@@ -55,7 +55,7 @@ func TestFollow(t *testing.T) {
 			other.Response = "msg_2"
 			records := [][]byte{[]byte("no record")}
 			for _, rec := range []answerRecord{other, tt.record} {
-				raw, err := rec.encode()
+				raw, err := intercept.EncodeRecord(rec)
 				if err != nil {
 					t.Fatal(err)
 				}

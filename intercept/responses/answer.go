@@ -139,7 +139,7 @@ func (a *answer) Fail(e *intercept.Error, whole bool) []intercept.Event {
 	}
 	message, code := strictjson.Quote("heldcall: "+e.Reason), strictjson.Quote(string(e.Code))
 	failed := `"code":` + code + `,"message":` + message
-	out := a.out.appendEvent(nil, "error", failed+`,"param":null,"error":`+errorObject(e))
+	out := a.out.appendEvent(nil, "error", failed+`,"param":null,"error":`+e.OpenAI())
 	if a.out.head.id == "" {
 		return out
 	}

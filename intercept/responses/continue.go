@@ -24,8 +24,7 @@ func (s *resolution) continues() bool {
 
 // exhausted reports whether the answer must not be continued again.
 func (s *resolution) exhausted() bool {
-	tooOften := s.denies() && s.prior.denials >= s.answer.limits.MaxContinuations
-	return s.plan.UserMessage != "" || tooOften || len(s.prior.rounds) >= intercept.MaxContinuations
+	return !s.plan.MayContinue(s.answer.units(), len(s.prior.rounds), s.prior.denials, s.answer.limits.MaxContinuations)
 }
 
 // outputs are the outputs of the calls that the agent does not get.

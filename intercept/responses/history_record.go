@@ -1,7 +1,6 @@
 package responses
 
 import (
-	"github.com/go-json-experiment/json"
 	"github.com/heldcall/heldcall/intercept"
 	"github.com/tidwall/gjson"
 )
@@ -55,9 +54,6 @@ type ruledCall struct {
 	Arguments    string           `json:"arguments,omitempty"`
 	ModelMessage string           `json:"told,omitempty"`
 }
-
-// encode renders the record as it is stored.
-func (rec *answerRecord) encode() ([]byte, error) { return json.Marshal(rec) }
 
 // sealedFingerprint is the fingerprint of the encrypted content of a reasoning item.
 func sealedFingerprint(item gjson.Result) string {

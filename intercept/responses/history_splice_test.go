@@ -17,7 +17,7 @@ import (
 func encoded(t *testing.T, records ...answerRecord) (list [][]byte) {
 	t.Helper()
 	for _, rec := range records {
-		raw, err := rec.encode()
+		raw, err := intercept.EncodeRecord(rec)
 		if err != nil {
 			t.Fatal(err)
 		}

@@ -143,17 +143,6 @@ func (r *request) session() string {
 	return cmp.Or(r.MetadataSession(), r.conversation(), r.CacheSession())
 }
 
-// Opening implements [intercept.Request].
-func (r *request) Opening() intercept.UserText {
-	if r.Authors.First == nil {
-		return intercept.UserText{}
-	}
-	return intercept.UserText{Prefix: r.UserNames("user", "safety_identifier"), Content: r.Authors.First}
-}
-
-// LastUser implements [intercept.Request].
-func (r *request) LastUser() string { return intercept.UserText{Content: r.Authors.Last}.String() }
-
 // Task implements [intercept.Request]. It has the response before it where the agent does not
 // repeat that: such an agent never has the whole history, so before does not count.
 func (r *request) Task(int) intercept.UserText {
@@ -180,9 +169,4 @@ func (r *request) SetBody(body []byte) error {
 // Made implements [intercept.Request].
 func (r *request) Made() string {
 	return intercept.MadeBy(r.input.calls(), r.id, r.previous(), r.conversation())
-}
-
-// ForcedTools implements [intercept.Request].
-func (r *request) ForcedTools() []string {
-	return intercept.ForcedBy(r.Value("tool_choice"), r.Value("tools"))
 }

@@ -78,13 +78,9 @@ func (r *request) Offer(tools []intercept.OfferedTool, always bool) []string {
 	for _, o := range r.offered() {
 		names = append(names, o.Get("name").Str)
 	}
-	body, added := r.OfferTools(tools, names, func(t *intercept.OfferedTool) string {
+	return r.OfferTools(tools, names, func(t *intercept.OfferedTool) string {
 		return `{"type":"function","name":` + strictjson.Quote(t.Name) + `,"description":` + strictjson.Quote(t.Description) + `,"parameters":` + t.Strict + `,"strict":true}`
-	})
-	if added == nil || r.SetBody(body) != nil {
-		return nil
-	}
-	return added
+	}, r.SetBody)
 }
 
 // Tool implements [intercept.Request]. A tool in a namespace is called by both

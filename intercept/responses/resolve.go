@@ -1,7 +1,6 @@
 package responses
 
 import (
-	"fmt"
 	"slices"
 
 	"github.com/heldcall/heldcall/intercept"
@@ -91,14 +90,11 @@ func (s *resolution) resolved(rec *answerRecord) (r intercept.Resolution, err er
 	}
 	if rec == nil {
 		if again := s.repeatRecord(); again != nil {
-			r.AnswerRecord, err = again.encode()
+			r.AnswerRecord, err = intercept.EncodeRecord(again)
 		}
 		return r, err
 	}
-	raw, err := rec.encode()
-	if err != nil {
-		return intercept.Resolution{}, fmt.Errorf("describe a hidden turn: %w", err)
-	}
+	raw, err := intercept.EncodeRecord(rec)
 	r.Hidden = [][]byte{raw}
-	return r, nil
+	return r, err
 }

@@ -57,13 +57,7 @@ func (Dialect) Routes() []intercept.Route {
 }
 
 // Request implements [intercept.Dialect].
-func (Dialect) Request(e intercept.Envelope) (intercept.Request, error) {
-	r, err := parseRequest(e)
-	if err != nil {
-		return nil, err // not r: a nil pointer in an interface is not nil
-	}
-	return r, nil
-}
+func (Dialect) Request(e intercept.Envelope) (intercept.Request, error) { return parseRequest(e) }
 
 // Matches implements [intercept.Dialect].
 func (Dialect) Matches(path string, _ func(string) bool) bool {
@@ -75,16 +69,7 @@ func (Dialect) Matches(path string, _ func(string) bool) bool {
 func (Dialect) Error(e *intercept.Error) []byte { return errorBody(e) }
 
 func errorBody(e *intercept.Error) []byte {
-	return fmt.Appendf(nil, `{"error":%s}`, errorObject(e))
-}
-
-func errorObject(e *intercept.Error) string {
-	kind := "heldcall_error"
-	if e.Code == intercept.CodeBadRequest || e.Code == intercept.CodeRequestTooLarge {
-		kind = "invalid_request_error"
-	}
-	return fmt.Sprintf(`{"message":%s,"type":%s,"param":null,"code":%s}`,
-		strictjson.Quote("heldcall: "+e.Reason), strictjson.Quote(kind), strictjson.Quote(string(e.Code)))
+	return fmt.Appendf(nil, `{"error":%s}`, e.OpenAI())
 }
 
 // Canary implements [intercept.Dialect].
