@@ -117,14 +117,6 @@ func (c *call) add(f *fragment, opened bool) (kept int) {
 	return kept + len(f.args) + c.keep(f)
 }
 
-// addEscaped adds string contents to the arguments that are still escaped, and returns
-// what they add.
-func (c *call) addEscaped(escaped []byte) (added string) {
-	length := c.args.Len()
-	strictjson.Unquote(&c.args.Builder, escaped)
-	return c.args.Builder.String()[length:]
-}
-
 // setKind takes the kind of a fragment for the call, while that has no contents.
 func (c *call) setKind(f *fragment) {
 	switch {

@@ -106,7 +106,7 @@ func (s *slots) Repeat(texts [][]byte, held bool) (added string, size int, ok bo
 		if s.call != s.body.latest || s.choice.finished || s.body.done {
 			return "", 0, false
 		}
-		added = s.call.addEscaped(texts[0])
+		added = s.call.args.AddEscaped(texts[0])
 		return added, len(added), true
 	case held && (s.choice.textHeld || !s.text):
 		return "", 0, false

@@ -62,8 +62,5 @@ func (p *morePieces) Repeat(texts [][]byte, _ bool) (added string, size int, ok 
 		p.text.Add(texts[0])
 		return "", len(texts[0]), true
 	}
-	fragments := &p.block.call.fragments
-	length := fragments.Len()
-	strictjson.Unquote(&fragments.Builder, texts[0])
-	return fragments.Builder.String()[length:], len(texts[0]), true
+	return p.block.call.fragments.AddEscaped(texts[0]), len(texts[0]), true
 }

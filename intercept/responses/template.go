@@ -91,14 +91,7 @@ func (s *slots) Repeat(texts [][]byte, held bool) (added string, size int, ok bo
 	if s.piece == nil {
 		return "", 0, true
 	}
-	added = s.piece.addQuoted(texts[s.delta])
+	added = s.piece.fragments.AddEscaped(texts[s.delta])
+	s.piece.fragmented = s.piece.fragmented || added != ""
 	return added, len(added), true
-}
-
-// addQuoted adds the inside of a JSON string to the fragments, and returns its text.
-func (p *piece) addQuoted(text []byte) string {
-	length := p.fragments.Len()
-	strictjson.Unquote(&p.fragments.Builder, text)
-	p.fragmented = p.fragmented || p.fragments.Len() > length
-	return p.fragments.Builder.String()[length:]
 }

@@ -108,6 +108,13 @@ type Fragments struct {
 	bad   bool     // an error of check
 }
 
+// AddEscaped adds the inside of a JSON string, and returns the text that it adds.
+func (f *Fragments) AddEscaped(escaped []byte) string {
+	length := f.Len()
+	Unquote(&f.Builder, escaped)
+	return f.Builder.String()[length:]
+}
+
 // Reset makes the text empty.
 func (f *Fragments) Reset() { *f = Fragments{} }
 
