@@ -83,7 +83,7 @@ func EffectsText(effects []Effect) string {
 	var parts []string
 	effects = slices.Clone(effects)
 	for i := range effects { // of a newer version
-		if !slices.ContainsFunc(effectVerbs, func(word effectVerb) bool { return word.kind == effects[i].Kind }) {
+		if !isKnown(effects[i].Kind) {
 			effects[i].Kind, effects[i].Later = EffectUnknown, ""
 		}
 	}
@@ -110,6 +110,11 @@ func EffectsText(effects []Effect) string {
 		}
 	}
 	return strings.Join(parts, ", ")
+}
+
+// isKnown reports whether a kind is one of those of this version.
+func isKnown(kind EffectKind) bool {
+	return slices.ContainsFunc(effectVerbs, func(word effectVerb) bool { return word.kind == kind })
 }
 
 func effectPart(verb string, targets []string, place Place, final bool) string {

@@ -120,6 +120,10 @@ type Request struct {
 	// Agent is the agent's side of the turn while it is stored. It is added when the request
 	// is served and is not part of the record.
 	Agent *AgentState `json:"agent,omitempty"`
+	// Together is the same text in pending requests that may be shown as one question with one
+	// answer, "" if the request is decided by itself: see [Request.TogetherKey]. It is added when
+	// the request is served and is not part of the record.
+	Together string `json:"together,omitempty"`
 }
 
 // Details has the fields that only some requests need.
@@ -142,6 +146,8 @@ type Details struct {
 	// Remember has the default terms of a remembered decision; nil if decisions are not
 	// remembered.
 	Remember *GrantTerms `json:"remember,omitempty"`
+	// ByDefault is true if no rule asks about the call, but a default or the risk of the tool.
+	ByDefault bool `json:"by_default,omitempty"`
 	// Window is true if an approval may open a trust window for the run: see [Decision].
 	Window bool `json:"window,omitempty"`
 	// Confirm is what a reviewer must type to approve the request, in the field confirm of

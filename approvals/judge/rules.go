@@ -125,11 +125,11 @@ func (r *Rules) read(from Origin, c intercept.Call) policy.Verdict {
 // strictest makes the verdict on a wrapper as strict as deny rules are with the calls that agents may find in it, and ask
 // rules where no rule is for the wrapper.
 func (r *Rules) strictest(from Origin, reading wrapped.Reading, v policy.Verdict) policy.Verdict {
-	inside := from.inside(reading.Kind)
+	inside, byDefault := from.inside(reading.Kind), v.ByDefault
 	for _, call := range reading.Possible {
 		call.ReadOnly = true
 		w := r.policy.Judge(inside.call(call))
-		if byRule := !w.ByDefault; byRule && (w.Said() == policy.Deny || (w.Said() == policy.Ask && v.ByDefault)) {
+		if byRule := !w.ByDefault; byRule && (w.Said() == policy.Deny || (w.Said() == policy.Ask && byDefault)) {
 			v = policy.Together(v, w)
 		}
 	}

@@ -60,6 +60,7 @@ func (v *Verdict) askToo(w *Verdict) {
 	if w.Reason != v.Reason || w.Rule != v.Rule {
 		v.flag(fmt.Sprintf("%s (%s)", w.Reason, w.Rule))
 	}
+	v.ByDefault = v.ByDefault && w.ByDefault
 	v.AllowRemember, v.Confirm, v.Passkey = v.AllowRemember && w.AllowRemember, v.Confirm || w.Confirm, v.Passkey || w.Passkey
 	if v.OnTimeout == approvals.OnTimeoutApprove && w.OnTimeout == approvals.OnTimeoutApprove {
 		v.Timeout = max(v.Timeout, w.Timeout)

@@ -62,6 +62,7 @@ func TestTogether(t *testing.T) {
 		{[]string{"note", "memo"}, said{Ask, "medium", nil, 1, 10 * time.Minute, "approve", false, 0}},
 		{[]string{"tip", "transfer"}, said{Ask, "critical", finance, 2, 30 * time.Second, "deny", false, 0}},
 		{[]string{"note", "transfer"}, said{Ask, "critical", finance, 2, 10 * time.Second, "deny", false, 0}},
+		{[]string{"draw", "note"}, said{Ask, "medium", nil, 1, 10 * time.Second, "deny", false, 0}}, // draw is asked about by default
 		{[]string{"pay"}, said{Ask, "critical", finance, 1, rule.DefaultTimeout, "deny", true, 0}},
 		{[]string{"note", "pay"}, said{Ask, "critical", finance, 1, 10 * time.Second, "deny", true, 0}},
 		{[]string{"transfer", "pay"}, said{Ask, "critical", finance, 2, 30 * time.Second, "deny", false, 0}}, // two demands: oncall meets one of them
@@ -75,6 +76,9 @@ func TestTogether(t *testing.T) {
 			got := said{v.Action, v.Risk, v.Reviewers, v.RequiredApprovals, v.Timeout, v.OnTimeout, v.Escalate.After > 0, len(v.Limits)}
 			if diff := cmp.Diff(tt.want, got); diff != "" {
 				t.Errorf("%v (-want +got):\n%s", tt.tools, diff)
+			}
+			if v.ByDefault {
+				t.Errorf("%v: rules ask, not the default", tt.tools)
 			}
 			if len(parts) > 1 && v.AllowRemember {
 				t.Errorf("%v: a grant would cover a part only", tt.tools)

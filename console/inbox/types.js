@@ -37,6 +37,7 @@
  * @property {Details} details
  * @property {{state: 'waiting'|'released'|'not_released', reason: string, at?: string}} [outcome] of the approval of a call
  * @property {{state: 'attached'|'detached'|'parked', since: string}} [agent] none: the turn has ended
+ * @property {string} [together] the same in pending requests that may be one question with one answer; none: it is decided by itself
  */
 
 /**

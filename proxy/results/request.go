@@ -38,7 +38,7 @@ func NewRequest(c *conversation.Conversation, kind approvals.Kind, v *policy.Ver
 	q.Details.Tainted, q.Details.Passkey = c.Judged.Taint(), v.Passkey
 	q.Details.Flags = slices.Clip(v.Flags)
 	if cause := q.Details.Tainted; cause != "" {
-		q.Details.Flags = append(q.Details.Flags, "The run is tainted: it has read "+cause+".")
+		q.Details.Flags = append(q.Details.Flags, approvals.TaintFlag(cause))
 	}
 	if said, _ := c.Unseen.Said(); said {
 		q.Details.Flags = append(q.Details.Flags, "The agent did not send results of earlier calls as results, so no rule has judged them.")

@@ -21,7 +21,7 @@ func (r *review) newRequest(j *judgedCall, answer *intercept.Answer) approvals.R
 	q.Arguments, q.ArgsPreview = judge.ArgumentsValue(j.shown()), j.verdict.Preview
 	q.Title = cmp.Or(j.verdict.Title, approvals.DefaultTitle(j.call.Name))
 	q.SuggestedPatterns, q.AllowRemember, q.RememberScopes = j.verdict.Suggested, j.verdict.AllowRemember, j.verdict.RememberScopes
-	q.Effects = j.verdict.Effects
+	q.Effects, q.Details.ByDefault = j.verdict.Effects, j.verdict.ByDefault
 	q.Details.Confirm = j.verdict.Confirmation(j.call.Name)
 	q.Details.Window = j.verdict.Window && q.PermitsWindow()
 	q.Context.AssistantText = results.Excerpt(c.Redact(answer.Text()))

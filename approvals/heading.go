@@ -1,0 +1,143 @@
+package approvals
+
+import (
+	"fmt"
+	"path"
+	"slices"
+	"strings"
+)
+
+// headingWord is the words of a [Heading] for a kind of effect.
+type headingWord struct {
+	kind EffectKind
+	// files are the words for files that tools for files name, %s is them; paths for those that commands name, which may be
+	// folders. "": the place of the effect does not matter.
+	files, paths string
+	calls        string // for all else, %d is the number of calls
+}
+
+// headingWords are the words in the order of the heading.
+var headingWords = []headingWord{
+	{EffectPrivilege, "", "", "uses other rights in %d calls"},
+	{EffectDestroy, "destroys %s", "destroys %s", "destroys data in %d calls"},
+	{EffectSecret, "", "", "may use secrets in %d calls"},
+	{EffectSend, "", "", "sends data in %d calls"},
+	{EffectInstall, "", "", "installs packages in %d calls"},
+	{EffectRun, "", "", "runs other code in %d calls"},
+	{EffectUnknown, "", "", "has unknown effects in %d calls"},
+	{EffectWrite, "edits %s", "writes %s", "writes data in %d calls"},
+	{EffectCheck, "", "", "runs %d checks"},
+	{EffectFetch, "", "", "fetches data in %d calls"},
+	{EffectRead, "reads %s", "reads %s", "reads data in %d calls"},
+	{EffectNone, "", "", "changes nothing in %d calls"},
+}
+
+// Heading returns what several calls do together as one line, the most dangerous kind of effect first, such as "Edits 3
+// files in src/, runs 2 checks". It is "" if no effect is known.
+func Heading(requests []Request) string {
+	var parts []string
+	for _, word := range headingWords {
+		if word.kind == EffectNone && len(parts) > 0 {
+			break
+		}
+		places := []Place{PlaceOutside, "", PlaceWorkspace}
+		if word.files == "" {
+			places = places[1:2]
+		}
+		for _, place := range places {
+			if part := word.part(requests, place); part != "" {
+				parts = append(parts, part)
+			}
+		}
+	}
+	if len(parts) == 0 {
+		return ""
+	}
+	text := strings.Join(parts, ", ")
+	return strings.ToUpper(text[:1]) + text[1:]
+}
+
+// part is what the calls do with effects of a kind at a place, "" for nothing.
+func (w headingWord) part(requests []Request, place Place) string {
+	calls, final, verb, noun := 0, false, w.files, "files"
+	var targets []string
+	for i := range requests {
+		r, does := &requests[i], false
+		for _, e := range r.Effects {
+			if !w.covers(e, place) {
+				continue
+			}
+			does, final = true, final || (e.Irreversible && (e.Kind == EffectDestroy || e.Kind == EffectSend))
+			if !slices.Contains(targets, e.Target) {
+				targets = append(targets, e.Target)
+			}
+		}
+		if does {
+			calls++
+		}
+		if does && (len(r.Details.Commands) > 0 || w.kind == EffectDestroy) {
+			verb, noun = w.paths, "paths"
+		}
+	}
+	if calls == 0 {
+		return ""
+	}
+	text := fmt.Sprintf(w.calls, calls)
+	if calls == 1 {
+		text = strings.TrimSuffix(text, "s")
+	}
+	if w.files != "" && place != "" {
+		text = fmt.Sprintf(verb, pathsText(targets, noun, place))
+	}
+	if final {
+		text += " (cannot be undone)"
+	}
+	return text
+}
+
+func (w headingWord) covers(e Effect, place Place) bool {
+	if !isKnown(e.Kind) {
+		e.Kind = EffectUnknown
+	}
+	return e.Kind == w.kind && (w.files == "" || e.Place == place)
+}
+
+// pathsText counts paths and names their folder, or names the only one. Patterns stand for paths that the calls do not show,
+// so those are not counted.
+func pathsText(targets []string, noun string, place Place) string {
+	where := " outside the workspace"
+	if place == PlaceWorkspace {
+		where = " in the workspace"
+		if folder := commonFolder(targets); folder != "" {
+			where = " in " + folder + "/"
+		}
+	}
+	switch {
+	case len(targets) == 1 && targets[0] != "" && place == PlaceWorkspace:
+		return targets[0]
+	case len(targets) == 1 && targets[0] != "":
+		return targets[0] + where
+	case slices.ContainsFunc(targets, func(target string) bool { return target == "" || isPattern(target) }):
+		return noun + where
+	}
+	return fmt.Sprintf("%d %s%s", len(targets), noun, where)
+}
+
+func isPattern(target string) bool { return strings.ContainsAny(target, "*?[{…") }
+
+// commonFolder is the innermost folder of all paths, "" if there is none or a path is not known.
+func commonFolder(paths []string) string {
+	folder := path.Dir(paths[0])
+	for _, p := range paths {
+		if p == "" {
+			return ""
+		}
+		for folder != "." && folder != "/" && !strings.HasPrefix(p, folder+"/") {
+			folder = path.Dir(folder)
+		}
+	}
+	if folder == "." || folder == "/" || strings.HasPrefix(folder, "..") || isPattern(folder) {
+		return ""
+	}
+	return folder
+}

@@ -1,0 +1,124 @@
+package approvals_test
+
+import (
+	"testing"
+
+	"github.com/heldcall/heldcall/approvals"
+)
+
+// joint is a call that may be answered together with others.
+func joint(change func(*approvals.Request)) approvals.Request {
+	r := approvals.Request{
+		ID: "01A", Kind: approvals.KindPermission, Status: approvals.StatusPending, Principal: approvals.Principal{Tenant: "acme", User: "ann", Agent: "coder"},
+		SessionID: "s", RunID: "r", RiskLevel: approvals.RiskMedium, Rule: "default", RequiredApprovals: 1, OnTimeout: approvals.OnTimeoutDeny,
+		Effects: []approvals.Effect{{Kind: approvals.EffectWrite, Target: "a.go", Place: approvals.PlaceWorkspace}},
+		Details: approvals.Details{ByDefault: true},
+	}
+	if change != nil {
+		change(&r)
+	}
+	return r
+}
+
+// TestTogetherKey: which call is part of one question with another one, of itself, or with calls like it only.
+func TestTogetherKey(t *testing.T) {
+	const same, alone, apart = "same", "alone", "apart"
+	for name, tt := range map[string]struct {
+		change func(*approvals.Request)
+		want   string
+	}{
+		"another call":    {func(r *approvals.Request) { r.ID, r.TurnID, r.ToolName = "01B", "t2", "bash" }, same},
+		"other effects":   {func(r *approvals.Request) { r.Effects[0].Kind = approvals.EffectCheck }, same},
+		"another default": {func(r *approvals.Request) { r.Rule = "tool bash (policy.yaml:4)" }, same},
+		"the flag of a tainted run": {func(r *approvals.Request) {
+			r.Details.Tainted, r.Details.Flags = "x", []string{approvals.TaintFlag("x")}
+		}, apart},
+		"another run":                   {func(r *approvals.Request) { r.RunID = "r2" }, apart},
+		"another session":               {func(r *approvals.Request) { r.SessionID = "s2" }, apart},
+		"another user":                  {func(r *approvals.Request) { r.Principal.User = "bob" }, apart},
+		"an ask rule":                   {func(r *approvals.Request) { r.Details.ByDefault, r.Rule = false, "policy.yaml:4" }, apart},
+		"a rule named like the default": {func(r *approvals.Request) { r.Details.ByDefault = false }, apart},
+		"low risk":                      {func(r *approvals.Request) { r.RiskLevel = approvals.RiskLow }, apart},
+		"high risk":                     {func(r *approvals.Request) { r.RiskLevel = approvals.RiskHigh }, apart},
+		"other reviewers":               {func(r *approvals.Request) { r.Reviewers = []string{"finance"} }, apart},
+		"silence approves":              {func(r *approvals.Request) { r.OnTimeout = approvals.OnTimeoutApprove }, apart},
+		"critical":                      {func(r *approvals.Request) { r.RiskLevel = approvals.RiskCritical }, alone},
+		"of no known risk":              {func(r *approvals.Request) { r.RiskLevel = "" }, alone},
+		"of a newer risk":               {func(r *approvals.Request) { r.RiskLevel = "extreme" }, alone},
+		"a result":                      {func(r *approvals.Request) { r.Kind = approvals.KindResult }, alone},
+		"a question":                    {func(r *approvals.Request) { r.Kind = approvals.KindClarification }, alone},
+		"of no kind":                    {func(r *approvals.Request) { r.Kind = "" }, alone},
+		"a quorum":                      {func(r *approvals.Request) { r.RequiredApprovals = 2 }, alone},
+		"demands":                       {func(r *approvals.Request) { r.Demands = []approvals.Demand{{}} }, alone},
+		"a decision":                    {func(r *approvals.Request) { r.Decisions = []approvals.Decision{{}} }, alone},
+		"a text to type":                {func(r *approvals.Request) { r.Details.Confirm = "a.go" }, alone},
+		"a passkey":                     {func(r *approvals.Request) { r.Details.Passkey = true }, alone},
+		"a secret":                      {func(r *approvals.Request) { r.Details.Secrets = []string{"TOKEN"} }, alone},
+		"a doubt":                       {func(r *approvals.Request) { r.Details.Doubts = []string{"two names"} }, alone},
+		"a flag":                        {func(r *approvals.Request) { r.Details.Flags = []string{"May match the deny pattern x."} }, alone},
+		"a flag beside the taint": {func(r *approvals.Request) {
+			r.Details.Tainted, r.Details.Flags = "x", []string{approvals.TaintFlag("x"), "May match the deny pattern x."}
+		}, alone},
+		"a forged flag of taint": {func(r *approvals.Request) { r.Details.Flags = []string{approvals.TaintFlag("x")} }, alone},
+		"no known effects":       {func(r *approvals.Request) { r.Effects = nil }, alone},
+		"unknown effects": {func(r *approvals.Request) {
+			r.Effects = append(r.Effects, approvals.Effect{Kind: approvals.EffectUnknown})
+		}, alone},
+		"effects of a newer kind": {func(r *approvals.Request) { r.Effects[0].Kind = "new" }, alone},
+		"of no run":               {func(r *approvals.Request) { r.RunID = "" }, alone},
+		"ended":                   {func(r *approvals.Request) { r.Status = approvals.StatusDenied }, alone},
+	} {
+		first, one := joint(nil), joint(tt.change)
+		twin := joint(tt.change)
+		key := one.TogetherKey()
+		got := apart
+		switch {
+		case key == "":
+			got = alone
+		case key == first.TogetherKey():
+			got = same
+		}
+		if got != tt.want || key != twin.TogetherKey() {
+			t.Errorf("%s: it is %s, want %s", name, got, tt.want)
+		}
+	}
+}
+
+// TestHighRiskIsJoinedWithItsLike: calls at high risk are of one question only if they do the same.
+func TestHighRiskIsJoinedWithItsLike(t *testing.T) {
+	of := func(kinds ...approvals.EffectKind) string {
+		r := joint(func(r *approvals.Request) {
+			r.RiskLevel, r.Effects = approvals.RiskHigh, nil
+			for _, kind := range kinds {
+				r.Effects = append(r.Effects, approvals.Effect{Kind: kind, Target: "x"})
+			}
+		})
+		return r.TogetherKey()
+	}
+	send, install := approvals.EffectSend, approvals.EffectInstall
+	if of(send) == "" || of(send) != of(send, send) || of(install, send) != of(send, install) {
+		t.Error("calls that do the same are apart")
+	}
+	if of(send) == of(install) || of(send) == of(send, install) {
+		t.Error("calls that do different things are together")
+	}
+}
+
+func TestJointQuestions(t *testing.T) {
+	r := func(id, together string, status approvals.Status) approvals.Request {
+		return approvals.Request{ID: id, Together: together, Status: status}
+	}
+	const pending = approvals.StatusPending
+	text := ""
+	for _, question := range approvals.JointQuestions([]approvals.Request{
+		r("a", "x", pending), r("b", "", pending), r("c", "y", pending), r("d", "x", pending), r("e", "", pending), r("f", "x", approvals.StatusDenied), r("g", "y", pending),
+	}) {
+		for _, one := range question {
+			text += one.ID
+		}
+		text += " "
+	}
+	if text != "ad b cg e " {
+		t.Errorf("the questions are %s", text)
+	}
+}
