@@ -86,8 +86,12 @@ func (w headingWord) part(requests []Request, place Place) string {
 	if calls == 1 {
 		text = strings.TrimSuffix(text, "s")
 	}
-	if w.files != "" && place != "" {
+	switch {
+	case w.files == "":
+	case place != "":
 		text = fmt.Sprintf(verb, pathsText(targets, noun, place))
+	case len(targets) == 1 && targets[0] != "":
+		text = fmt.Sprintf(w.paths, targets[0])
 	}
 	if final {
 		text += " (cannot be undone)"

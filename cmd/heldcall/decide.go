@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"math"
 	"slices"
+	"strings"
 	"time"
 
 	"github.com/heldcall/heldcall/approvals"
@@ -51,7 +52,7 @@ type severalRequests struct {
 	connection
 	outputFlag
 	IDs []string `arg:"" optional:"" name:"id" help:"Requests, each as its ${id}. Without any: the only pending request."`
-	Run string   `name:"run" help:"The calls of this run that are pending now. They are shown first, and you confirm." placeholder:"ID"`
+	Run string   `name:"run" help:"The calls of this run that are pending now. They are shown first, as one question or several, and you confirm each." placeholder:"ID"`
 	Yes bool     `help:"With --run: decide without being asked."`
 }
 
@@ -64,10 +65,17 @@ func (c severalRequests) decide(ctx context.Context, s *streams, decision approv
 	if err != nil {
 		return err
 	}
-	requests, err := c.requests(ctx, s, console, decision.Action)
+	if c.Run != "" {
+		return c.decideRun(ctx, s, console, decision)
+	}
+	requests, err := c.named(ctx, console)
 	if err != nil {
 		return err
 	}
+	return c.decideEach(ctx, s, console, requests, decision)
+}
+
+func (c severalRequests) decideEach(ctx context.Context, s *streams, console *client.Client, requests []approvals.Request, decision approvals.Decision) (err error) {
 	var failures []error
 	for i := range requests {
 		d := decision
@@ -83,11 +91,8 @@ func (c severalRequests) decide(ctx context.Context, s *streams, decision approv
 	return errors.Join(failures...)
 }
 
-// requests returns the requests to decide: those that were named, or those of a run.
-func (c severalRequests) requests(ctx context.Context, s *streams, console *client.Client, action approvals.Action) (requests []approvals.Request, err error) {
-	if c.Run != "" {
-		return c.ofRun(ctx, s, console, action)
-	}
+// named returns the requests whose ids were given, or the only pending one.
+func (c severalRequests) named(ctx context.Context, console *client.Client) (requests []approvals.Request, err error) {
 	ids := []*string{nil}
 	if len(c.IDs) > 0 {
 		ids = nil
@@ -105,12 +110,63 @@ func (c severalRequests) requests(ctx context.Context, s *streams, console *clie
 	return requests, nil
 }
 
-// ofRun shows the pending calls of a run that may be decided together, and returns them once the person has confirmed. Calls
-// that come later are not among them.
-func (c severalRequests) ofRun(ctx context.Context, s *streams, console *client.Client, action approvals.Action) ([]approvals.Request, error) {
+// decideRun shows the pending calls of a run, and decides those that the person confirms: one question after the other, each with
+// one answer. Calls that come later are not among them.
+func (c severalRequests) decideRun(ctx context.Context, s *streams, console *client.Client, decision approvals.Decision) error {
 	if len(c.IDs) > 0 {
-		return nil, usagef("give ids or --run, not both")
+		return usagef("give ids or --run, not both")
 	}
+	requests, err := c.ofRun(ctx, s, console, decision.Action)
+	if err != nil {
+		return err
+	}
+	questions := [][]approvals.Request{requests} // a denial needs no second look at each
+	if decision.Action.Approves() {
+		questions = approvals.JointQuestions(requests)
+	}
+	input := newSecretInput(s.in, s.err)
+	var failures []error
+	var unconfirmed []string
+	for _, question := range questions {
+		if !c.json() {
+			fmt.Fprint(s.out, textview.JointQuestion(question, time.Now()))
+		}
+		ids := idsOf(question)
+		switch {
+		case c.Yes:
+		case input.terminal == nil:
+			unconfirmed = append(unconfirmed, ids...)
+			continue
+		default:
+			if err := input.typed(ctx, "yes", "Type yes to decide "+callsText(len(ids))+": "); err != nil {
+				failures = append(failures, fmt.Errorf("not decided: %s: %w", strings.Join(ids, " "), err))
+				continue
+			}
+		}
+		failures = append(failures, c.decideEach(ctx, s, console, question, decision))
+	}
+	if len(unconfirmed) > 0 {
+		return usagef("nothing was decided: there is no terminal to confirm these calls on; give their ids (%s), or add --yes", strings.Join(unconfirmed, " "))
+	}
+	return errors.Join(failures...)
+}
+
+func idsOf(requests []approvals.Request) (ids []string) {
+	for i := range requests {
+		ids = append(ids, requests[i].ID)
+	}
+	return ids
+}
+
+func callsText(n int) string {
+	if n == 1 {
+		return "this call"
+	}
+	return fmt.Sprintf("these %d calls", n)
+}
+
+// ofRun returns the pending calls of a run that it can decide, the oldest first.
+func (c severalRequests) ofRun(ctx context.Context, s *streams, console *client.Client, action approvals.Action) ([]approvals.Request, error) {
 	pending, _, err := collect(math.MaxInt, func(limit int, cursor string) ([]approvals.Request, string, error) {
 		page, err := console.Requests(ctx, approvals.Filter{Status: approvals.StatusPending, RunID: c.Run, Limit: limit, Cursor: cursor})
 		return page.Items, page.NextCursor, err
@@ -119,7 +175,7 @@ func (c severalRequests) ofRun(ctx context.Context, s *streams, console *client.
 		return nil, err
 	}
 	var requests []approvals.Request
-	for i := range slices.Backward(pending) { // the oldest first
+	for i := range slices.Backward(pending) {
 		request, err := console.Request(ctx, pending[i].ID) // the list may have it abridged
 		if err != nil {
 			return nil, err
@@ -129,24 +185,14 @@ func (c severalRequests) ofRun(ctx context.Context, s *streams, console *client.
 			continue
 		}
 		requests = append(requests, request)
-		if !c.json() {
-			fmt.Fprintln(s.out, textview.Request(&request, time.Now()))
-		}
 	}
 	if len(requests) == 0 {
-		return nil, &unknownRequest{"no call of run " + sanitize.Line(c.Run) + " is pending that can be decided together with others; `heldcall requests --run " + textview.ShellWord(c.Run) + "` lists what is pending"}
+		return nil, &unknownRequest{"no call of run " + sanitize.Line(c.Run) + " is pending that can be decided with --run; `heldcall requests --run " + textview.ShellWord(c.Run) + "` lists what is pending"}
 	}
-	if c.Yes {
-		return requests, nil
-	}
-	var ids []string
-	for i := range requests {
-		ids = append(ids, requests[i].ID)
-	}
-	return requests, confirmCalls(ctx, s, ids)
+	return requests, nil
 }
 
-// decidedAlone is why an approval of a request is no part of one decision on several, "" if it may be.
+// decidedAlone is why a request is not approved with --run, "" if it may be.
 func decidedAlone(r *approvals.Request) string {
 	switch {
 	case r.Asks():

@@ -105,16 +105,6 @@ func confirm(ctx context.Context, s *streams, text string) (string, error) {
 	return text, i.typed(ctx, text, fmt.Sprintf("Type %s to approve it: ", sanitize.Line(text)))
 }
 
-// confirmCalls returns nil if a person types on the terminal that the calls are to be decided. Without a terminal it returns an
-// error that names the ids.
-func confirmCalls(ctx context.Context, s *streams, ids []string) error {
-	i := newSecretInput(s.in, s.err)
-	if i.terminal == nil {
-		return usagef("nothing was decided: there is no terminal to confirm these calls on; give their ids (%s), or add --yes", strings.Join(ids, " "))
-	}
-	return i.typed(ctx, "yes", fmt.Sprintf("Type yes to decide these %d calls: ", len(ids)))
-}
-
 // typed asks a person for a text, and returns an error if they type another.
 func (i *secretInput) typed(ctx context.Context, text, prompt string) error {
 	fmt.Fprint(i.out, prompt)

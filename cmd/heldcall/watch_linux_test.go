@@ -119,8 +119,8 @@ func serveForTerminal(t *testing.T, upstream, policy string) (agents, console st
 	return "http://" + free[0], console
 }
 
-// ask is an agent's request; the channel gets its answer.
-func ask(t *testing.T, agents string) <-chan string {
+// ask is an agent's request, of a session of its own if none is given; the channel gets its answer.
+func ask(t *testing.T, agents string, session ...string) <-chan string {
 	t.Helper()
 	answer := make(chan string, 1)
 	go func() {
@@ -131,7 +131,10 @@ func ask(t *testing.T, agents string) <-chan string {
 		if err == nil {
 			request.Close = true
 			request.Header.Set("Content-Type", "application/json")
-			request.Header.Set("X-Heldcall-Session", fmt.Sprint(time.Now().UnixNano())) // nothing denied before counts
+			request.Header.Set("X-Heldcall-Session", strings.Join(append(session, fmt.Sprint(time.Now().UnixNano()))[:1], "")) // nothing denied before counts
+			if len(session) > 0 {
+				request.Header.Set("X-Heldcall-Run", "run-of-"+session[0])
+			}
 			var response *http.Response
 			if response, err = http.DefaultClient.Do(request); err == nil {
 				defer response.Body.Close()

@@ -40,6 +40,18 @@ func Suggestions(all []approvals.Suggestion) string {
 	return text.String()
 }
 
+// JointQuestion is pending requests that are one question, with what they do together as its heading.
+func JointQuestion(requests []approvals.Request, now time.Time) string {
+	var page strings.Builder
+	if heading := approvals.Heading(requests); len(requests) > 1 && heading != "" {
+		fmt.Fprintf(&page, "%s (%d calls)\n\n", sanitize.Line(heading), len(requests))
+	}
+	for i := range requests {
+		page.WriteString(Request(&requests[i], now) + "\n")
+	}
+	return page.String()
+}
+
 // DecisionCommands are the commands that decide a request, with their flags after a space.
 func DecisionCommands(r *approvals.Request, id, flags string) string {
 	deny := fmt.Sprintf("heldcall deny %s --note WHY%s\n", id, flags)
