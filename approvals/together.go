@@ -5,6 +5,7 @@ import (
 	"encoding/hex"
 	"encoding/json"
 	"slices"
+	"strings"
 )
 
 // TogetherKey returns the question that the request is part of while it is pending: pending requests with the same key may
@@ -12,29 +13,45 @@ import (
 // is decided by itself.
 //
 // Requests of one question are of one run, at one risk, and asked for by the same rule, or all by no rule but a default or
-// the risk of a tool. The same people may decide them, and no answer means the same for each.
+// the risk of a tool. The same people may decide them, and no answer means the same for each. Of those that may do more than
+// edits and checks, each does the same.
 func (r *Request) TogetherKey() string {
 	if !r.joins() {
 		return ""
-	}
-	var kinds []EffectKind
-	if r.RiskLevel == RiskHigh { // so what may do much harm is joined with its like only
-		for _, e := range r.Effects {
-			kinds = append(kinds, e.Kind)
-		}
-		slices.Sort(kinds)
-		kinds = slices.Compact(kinds)
 	}
 	rule := r.Rule
 	if r.Details.ByDefault {
 		rule = ""
 	}
-	text, err := json.Marshal([]any{r.Principal, r.SessionID, r.RunID, rule, r.RiskLevel, kinds, r.Reviewers, r.OnTimeout, r.Details.Tainted != ""})
+	text, err := json.Marshal([]any{r.Principal, r.SessionID, r.RunID, rule, r.RiskLevel, r.apartBy(), r.Reviewers, r.OnTimeout, r.Details.Tainted != ""})
 	if err != nil { // of no such value
 		return ""
 	}
 	sum := sha256.Sum256(text)
 	return hex.EncodeToString(sum[:16])
+}
+
+// apartBy returns what a request has in common with all that it is joined with: the kinds of its effects if it is at high risk
+// or does more than read, write, check and fetch, and the scripts that it runs, whose names say little of what they do.
+func (r *Request) apartBy() (all []string) {
+	kinds, apart := []string{}, r.RiskLevel == RiskHigh
+	for _, e := range r.Effects {
+		kinds = append(kinds, string(e.Kind))
+		switch e.Kind {
+		case EffectNone, EffectRead, EffectWrite, EffectFetch:
+		case EffectCheck:
+			if strings.ContainsAny(e.Target, `/\`) {
+				all = append(all, e.Target)
+			}
+		default:
+			apart = true
+		}
+	}
+	if apart {
+		all = append(all, kinds...)
+	}
+	slices.Sort(all)
+	return slices.Compact(all)
 }
 
 // joins reports whether the request may be answered together with others: a call whose effects are all known, about which

@@ -1,6 +1,7 @@
 package approvals_test
 
 import (
+	"strings"
 	"testing"
 
 	"github.com/heldcall/heldcall/approvals"
@@ -84,23 +85,39 @@ func TestTogetherKey(t *testing.T) {
 	}
 }
 
-// TestHighRiskIsJoinedWithItsLike: calls at high risk are of one question only if they do the same.
-func TestHighRiskIsJoinedWithItsLike(t *testing.T) {
-	of := func(kinds ...approvals.EffectKind) string {
+// TestMoreThanEditsIsJoinedWithItsLike: calls at high risk, those that do more than edits and checks, and scripts are of one
+// question only if they do the same.
+func TestMoreThanEditsIsJoinedWithItsLike(t *testing.T) {
+	const high, medium = approvals.RiskHigh, approvals.RiskMedium
+	of := func(risk approvals.Risk, does ...string) string {
 		r := joint(func(r *approvals.Request) {
-			r.RiskLevel, r.Effects = approvals.RiskHigh, nil
-			for _, kind := range kinds {
-				r.Effects = append(r.Effects, approvals.Effect{Kind: kind, Target: "x"})
+			r.RiskLevel, r.Effects = risk, nil
+			for _, one := range does {
+				kind, target, _ := strings.Cut(one, " ")
+				r.Effects = append(r.Effects, approvals.Effect{Kind: approvals.EffectKind(kind), Target: target})
 			}
 		})
 		return r.TogetherKey()
 	}
-	send, install := approvals.EffectSend, approvals.EffectInstall
-	if of(send) == "" || of(send) != of(send, send) || of(install, send) != of(send, install) {
-		t.Error("calls that do the same are apart")
-	}
-	if of(send) == of(install) || of(send) == of(send, install) {
-		t.Error("calls that do different things are together")
+	for _, tt := range []struct {
+		a, b string
+		same bool
+	}{
+		{of(high, "send a"), of(high, "send a", "send b"), true},
+		{of(high, "install", "send"), of(high, "send", "install"), true},
+		{of(high, "send"), of(high, "install"), false},
+		{of(high, "write"), of(high, "write", "read"), false},
+		{of(medium, "write"), of(medium, "check make", "read", "fetch", "none"), true},
+		{of(medium, "write"), of(medium, "install"), false},
+		{of(medium, "install a"), of(medium, "install b"), true},
+		{of(medium, "check ./deploy.sh"), of(medium, "check make"), false},
+		{of(medium, `check .\deploy`), of(medium, "check make"), false},
+		{of(medium, "check ./deploy.sh"), of(medium, "check ./test.sh"), false},
+		{of(medium, "check ./test.sh"), of(medium, "check ./test.sh", "write"), true},
+	} {
+		if tt.a == "" || tt.b == "" || (tt.a == tt.b) != tt.same {
+			t.Errorf("%+v", tt)
+		}
 	}
 }
 

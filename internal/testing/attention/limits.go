@@ -9,8 +9,9 @@ import (
 const (
 	maxCodingPrompts   = 20.0 // per 100 calls of coding sessions
 	maxBusinessPrompts = 40.0 // per 100 calls of business sessions
-	maxWorstMinutes    = 10   // prompts in the worst five minutes of a coding session, 90th percentile
+	maxWorstMinutes    = 10   // questions in the worst five minutes of a coding session, 90th percentile, counted together
 	maxRiskyPassed     = 0    // in each variant
+	maxMixed           = 0    // questions that join risky and harmless calls, in each variant
 
 	// Percent of the grants by the widest suggestion in coding sessions that allow a later call, of
 	// those that could: people are asked later about a harmless call of the same program and
@@ -36,13 +37,15 @@ func checkLimits(results []*result) error {
 		for _, kind := range kinds {
 			n := r.of(kind).riskyPassed
 			check(n <= maxRiskyPassed, "%s, %s: %d risky calls pass, the limit is %d", r.name, kind, n, maxRiskyPassed)
+			n = r.of(kind).mixed
+			check(n <= maxMixed, "%s, %s: %d questions join risky and harmless calls, the limit is %d", r.name, kind, n, maxMixed)
 		}
 		inCoding, inBusiness := r.of(coding), r.of(business)
 		switch r.name {
 		case noGrants:
-			asked, worst := inCoding.promptsPer100(), percentile(inCoding.worst, 90)
+			asked, worst := inCoding.promptsPer100(), percentile(inCoding.worstTogether, 90)
 			check(asked <= maxCodingPrompts, "coding: %.1f prompts per 100 calls, the limit is %.0f", asked, maxCodingPrompts)
-			check(worst <= maxWorstMinutes, "coding: %d prompts in the worst five minutes (90th percentile), the limit is %d", worst, maxWorstMinutes)
+			check(worst <= maxWorstMinutes, "coding: %d questions in the worst five minutes (90th percentile), the limit is %d", worst, maxWorstMinutes)
 			asked = inBusiness.promptsPer100()
 			check(asked <= maxBusinessPrompts, "business: %.1f prompts per 100 calls, the limit is %.0f", asked, maxBusinessPrompts)
 		case alwaysWidest, onlyGrants:

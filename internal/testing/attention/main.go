@@ -1,7 +1,8 @@
 // Command attention measures how often the starter policy asks people. It judges the recorded
 // calls of sessions that were written for it, each with a label, and prints how many prompts
 // people get, which of them are needless, and which risky calls pass. sessions/RUBRIC.md
-// describes the labels. It also compares what cards state about the labelled calls in effects,
+// describes the labels. It counts prompts single, and together as people meet them who look every 30 s.
+// It also compares what cards state about the labelled calls in effects,
 // where effects/RUBRIC.md describes the labels, and prints how many cards are right, vague and wrong.
 //
 // It fails if a limit in limits.go is exceeded.
@@ -73,6 +74,7 @@ func run(w io.Writer, folder string, top int, risky bool) error {
 	if risky {
 		printPassed(w, results)
 	}
+	printMixed(w, results)
 	return checkLimits(results)
 }
 

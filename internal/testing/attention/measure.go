@@ -35,6 +35,9 @@ type figures struct {
 	risky, riskyPassed               int
 	grants, useful, repeated         int // remembered decisions, those that allow a later call, and those before a harmless call of the same shape
 	perSession, worst                []int
+	questions, mixed                 int         // as people meet the prompts who look every so often, and those that mix risky and harmless calls
+	sizes                            map[int]int // of the questions, by the number of their calls
+	worstTogether                    []int
 }
 
 // of returns the figures of a kind of sessions.
@@ -91,6 +94,7 @@ func (f *figures) add(p *played) {
 	f.prompts += len(prompts)
 	f.perSession = append(f.perSession, len(prompts))
 	f.worst = append(f.worst, mostWithin(prompts, window))
+	f.addQuestions(p)
 }
 
 func (f *figures) promptsPer100() float64 { return percent(f.prompts, f.calls) }

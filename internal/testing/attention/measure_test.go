@@ -2,9 +2,12 @@ package main
 
 import (
 	"encoding/json"
+	"fmt"
+	"slices"
 	"strings"
 	"testing"
 
+	"github.com/heldcall/heldcall/approvals"
 	"github.com/heldcall/heldcall/approvals/policy"
 )
 
@@ -98,6 +101,11 @@ func TestLimits(t *testing.T) {
 	}
 	grants := verdict(policy.Allow, harmless, coding, 1)
 	grants.grants = map[string]*use{"a": {allowed: true}, "b": {like: true}, "c": {like: true}, "d": {}}
+	mixed := &played{session: &session{header: header{Session: "s", Kind: coding}}}
+	for _, as := range []label{harmless, risky, grey} {
+		v := policy.Verdict{Action: policy.Ask, ByDefault: true, Risk: approvals.RiskLow, RequiredApprovals: 1, Effects: []approvals.Effect{{Kind: approvals.EffectRead}}}
+		mixed.calls = append(mixed.calls, judged{call{At: 5, Tool: "x", Label: as}, v})
+	}
 	for name, c := range map[string]struct {
 		result result
 		want   string
@@ -105,14 +113,36 @@ func TestLimits(t *testing.T) {
 		"within":   {result{noGrants, []*played{verdict(policy.Allow, harmless, coding, 9), verdict(policy.Ask, risky, coding, 1)}}, ""},
 		"coding":   {result{noGrants, []*played{verdict(policy.Ask, grey, coding, 1)}}, "coding: 100.0 prompts per 100 calls"},
 		"business": {result{noGrants, []*played{verdict(policy.Ask, grey, business, 1)}}, "business: 100.0 prompts per 100 calls"},
-		"worst":    {result{noGrants, []*played{verdict(policy.Ask, grey, coding, 11)}}, "coding: 11 prompts in the worst five minutes"},
+		"worst":    {result{noGrants, []*played{verdict(policy.Ask, grey, coding, 11)}}, "coding: 11 questions in the worst five minutes"},
 		"risky":    {result{"any", []*played{verdict(policy.Allow, risky, business, 1)}}, "any, business: 1 risky calls pass"},
 		"grants":   {result{alwaysWidest, []*played{grants}}, "coding: 33 % of the grants"},
+		"mixed":    {result{"any", []*played{mixed}}, "any, coding: 1 questions join risky and harmless calls"},
 	} {
 		err := checkLimits([]*result{&c.result})
 		if (c.want == "") != (err == nil) || (err != nil && !strings.Contains(err.Error(), c.want)) {
 			t.Errorf("%s: %v, want %q", name, err, c.want)
 		}
+	}
+}
+
+// TestQuestions: what waits at a look is one question where it may be joined.
+func TestQuestions(t *testing.T) {
+	s := scripted(harmless, "touch /elsewhere/a", "touch /elsewhere/b", "frobnicate --now", "touch /elsewhere/c", "true", "true", "touch /elsewhere/d", "touch /elsewhere/e")
+	r, err := variants[0].measure([]*session{s})
+	if err != nil {
+		t.Fatal(err)
+	}
+	var got []string
+	for _, q := range r.sessions[0].questions() {
+		text := fmt.Sprint(q.at)
+		for _, c := range q.calls {
+			text += " " + c.verdict.Preview
+		}
+		got = append(got, text)
+	}
+	want := []string{"30 touch /elsewhere/a touch /elsewhere/b touch /elsewhere/c", "30 frobnicate --now", "60 touch /elsewhere/d touch /elsewhere/e"}
+	if f := r.of(coding); !slices.Equal(got, want) || f.prompts != 6 || f.questions != 3 || f.sizes[3] != 1 || f.sizes[2] != 1 || f.sizes[1] != 1 || f.worstTogether[0] != 3 {
+		t.Errorf("%q, %+v", got, f)
 	}
 }
 
@@ -132,7 +162,7 @@ func TestReport(t *testing.T) {
 		t.Fatal(err)
 	}
 	printPassed(&out, []*result{r})
-	for _, want := range []string{"CODING", "66.7", "2 of 2 (100 %)", "1 of 1", "frobnicate", "publish, by ", "floor"} {
+	for _, want := range []string{"CODING", "66.7", "2 of 2 (100 %)", "1 of 1", "frobnicate", "publish, by ", "floor", "TOGETHER, A LOOK EVERY 30 S", "2 of 1"} {
 		if !strings.Contains(out.String(), want) {
 			t.Errorf("the report has no %q:\n%s", want, out.String())
 		}

@@ -41,7 +41,10 @@ func printTables(w io.Writer, results []*result) error {
 	for _, agent := range slices.Sorted(maps.Keys(agents)) {
 		printFigures(table, agent, first.where(func(s *session) bool { return s.Agent == agent }))
 	}
-	return table.Flush()
+	if err := table.Flush(); err != nil {
+		return err
+	}
+	return printTogether(w, results)
 }
 
 // floor returns the sessions as they are if people are asked about each call that is not harmless,
@@ -63,9 +66,6 @@ func floor(r *result) *result {
 }
 
 func printFigures(w io.Writer, name string, f figures) {
-	spread := func(values []int) string {
-		return fmt.Sprintf("%d / %d / %d", percentile(values, 50), percentile(values, 90), percentile(values, 100))
-	}
 	grants := "-"
 	if f.grants > 0 {
 		grants = fmt.Sprintf("%d of %d (%.0f %%), %d", f.useful, f.repeated, f.usefulGrants(), f.grants)
@@ -73,6 +73,10 @@ func printFigures(w io.Writer, name string, f figures) {
 	fmt.Fprintf(w, "%s\t%d\t%d\t%.1f\t%s\t%s\t%d of %d (%.0f %%)\t%d\t%d of %d\t%s\n",
 		name, f.sessions, f.calls, f.promptsPer100(), spread(f.perSession), spread(f.worst),
 		f.harmlessAsked, f.harmless, percent(f.harmlessAsked, f.harmless), f.denied, f.riskyPassed, f.risky, grants)
+}
+
+func spread(values []int) string {
+	return fmt.Sprintf("%d / %d / %d", percentile(values, 50), percentile(values, 90), percentile(values, 100))
 }
 
 // printPassed lists the risky calls that pass, by variant.
