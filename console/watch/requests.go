@@ -97,11 +97,11 @@ func (l *requestList) choose(id string) {
 
 var riskOrder = []approvals.Risk{approvals.RiskLow, approvals.RiskMedium, approvals.RiskHigh, approvals.RiskCritical}
 
-// listed returns the requests that match the filter: calls of one run together, the
-// riskiest first, then the longest waiting.
+// listed returns the requests that match the filter: calls of one run together, and in it those of one question, the
+// riskiest run first, then the longest waiting.
 func (l *requestList) listed() []approvals.Request {
-	rank := map[string]int{} // of a run
-	first := map[string]string{}
+	rank := map[string]int{}     // of a run
+	first := map[string]string{} // id of a run, and of a question
 	var all []approvals.Request
 	for id := range l.byID {
 		r := l.byID[id]
@@ -111,13 +111,15 @@ func (l *requestList) listed() []approvals.Request {
 		all = append(all, r)
 		run := runOf(&r)
 		rank[run] = max(rank[run], slices.Index(riskOrder, r.RiskLevel))
-		if first[run] == "" || id < first[run] {
-			first[run] = id
+		for _, key := range []string{run, questionOf(&r)} {
+			if first[key] == "" || id < first[key] {
+				first[key] = id
+			}
 		}
 	}
 	slices.SortFunc(all, func(a, b approvals.Request) int {
 		s, t := runOf(&a), runOf(&b)
-		return cmp.Or(cmp.Compare(rank[t], rank[s]), cmp.Compare(first[s], first[t]), cmp.Compare(a.ID, b.ID))
+		return cmp.Or(cmp.Compare(rank[t], rank[s]), cmp.Compare(first[s], first[t]), cmp.Compare(first[questionOf(&a)], first[questionOf(&b)]), cmp.Compare(a.ID, b.ID))
 	})
 	return all
 }
@@ -145,17 +147,10 @@ func (l *requestList) waiting() int {
 	return n
 }
 
-func (l *requestList) placeInRun(r *approvals.Request) (place, of int) {
-	for id := range l.byID {
-		other := l.byID[id]
-		if runOf(&other) == runOf(r) {
-			of++
-			if id <= r.ID {
-				place++
-			}
-		}
-	}
-	return place, of
+// placeInQuestion returns the place of a request among those that are one question with it, and their number.
+func (l *requestList) placeInQuestion(r *approvals.Request) (place, of int) {
+	ids := l.question(r)
+	return slices.Index(ids, r.ID) + 1, len(ids)
 }
 
 // runOf identifies the run of a call: the calls of a run are listed together.
@@ -165,6 +160,9 @@ func runOf(r *approvals.Request) string {
 	}
 	return strings.Join([]string{r.Principal.Tenant, r.Principal.User, r.Principal.Agent, r.SessionID, r.RunID}, "\x00")
 }
+
+// questionOf identifies what is decided with one answer.
+func questionOf(r *approvals.Request) string { return cmp.Or(r.Together, r.ID) }
 
 func searchable(r *approvals.Request) string {
 	return strings.Join([]string{r.ToolName, r.Title, r.ArgsPreview, r.Resource, r.Principal.Agent, r.Principal.User, r.Principal.Tenant, string(r.RiskLevel), r.ID, r.SessionID, r.RunID}, "\n")

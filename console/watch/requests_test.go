@@ -40,7 +40,16 @@ func TestListOrder(t *testing.T) {
 			t.Errorf("after %q comes %q, want %q", id, got, want)
 		}
 	}
-	if place, of := l.placeInRun(new(at("01D", "t", approvals.RiskLow))); place != 2 || of != 2 {
+	joint := func(id, question string) approvals.Request {
+		r := at(id, "t", approvals.RiskLow)
+		r.Together = question
+		return r
+	}
+	l = listOf("", joint("01A", "q"), joint("01B", "p"), joint("01C", ""), joint("01D", "q"))
+	if got, want := idsOf(l.listed()), []string{"01A", "01D", "01B", "01C"}; !slices.Equal(got, want) {
+		t.Errorf("the order is %q, want %q", got, want)
+	}
+	if place, of := l.placeInQuestion(new(joint("01D", "q"))); place != 2 || of != 2 {
 		t.Errorf("01D is call %d of %d", place, of)
 	}
 }

@@ -11,8 +11,8 @@ import (
 	"github.com/heldcall/heldcall/approvals"
 )
 
-// together is the pending calls of one run that are shown on one page and decided at once. Calls that
-// come later are not among them: the reviewer has not seen them.
+// together is the pending calls of one run that are one question: they are shown on one page and decided at once. Calls
+// that come later are not among them: the reviewer has not seen them.
 type together struct {
 	ids     []string // of the calls; none: one request is shown
 	waiting int      // decisions that are on their way
@@ -32,23 +32,49 @@ func (l *requestList) those(ids []string) (found []approvals.Request) {
 	return found
 }
 
-// beginTogether shows the pending calls of the run of the selected request.
+// question returns the ids of the pending requests that are one question with another one, in their order.
+func (l *requestList) question(r *approvals.Request) (ids []string) {
+	for id := range l.byID {
+		if other := l.byID[id]; r.Together != "" && other.Together == r.Together && !other.Status.Final() {
+			ids = append(ids, id)
+		}
+	}
+	slices.Sort(ids)
+	return ids
+}
+
+// headline is what the calls on the page do together, and how many came after them.
+func (g *together) headline(l *requestList) string {
+	all := l.those(g.ids)
+	text := fmt.Sprintf("%d pending calls of one question", len(all))
+	if heading := approvals.Heading(all); heading != "" {
+		text = heading + " · " + text
+	}
+	late := 0
+	if len(all) > 0 {
+		late = len(slices.DeleteFunc(l.question(&all[0]), func(id string) bool { return slices.Contains(g.ids, id) }))
+	}
+	if late > 0 {
+		text = fmt.Sprintf("%d new, not decided here · %s", late, text)
+	}
+	return text
+}
+
+// beginTogether shows the pending calls that are one question with the selected one.
 func (m *Model) beginTogether() tea.Cmd {
 	r := m.list.current()
 	if r == nil {
 		return nil
 	}
-	var ids []string
-	for id := range m.list.byID {
-		if other := m.list.byID[id]; runOf(&other) == runOf(r) && !other.Status.Final() && !other.Asks() {
-			ids = append(ids, id)
-		}
-	}
-	if len(ids) < 2 {
-		m.review.notice = "No other call of this run is pending."
+	ids := m.list.question(r)
+	switch {
+	case r.Together == "" && !r.Status.Final():
+		m.review.notice = "This request is decided by itself."
+		return nil
+	case len(ids) < 2:
+		m.review.notice = "No other call that waits is part of this question."
 		return nil
 	}
-	slices.Sort(ids)
 	m.review.run, m.review.open = together{ids: ids}, true
 	m.review.pager.restart()
 	return m.review.settle()

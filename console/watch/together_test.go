@@ -12,10 +12,10 @@ import (
 	"github.com/heldcall/heldcall/approvals"
 )
 
-// ofRun is a request of a run.
+// ofRun is a request of a run whose calls are one question.
 func ofRun(run, id, command string) approvals.Request {
 	r := bash(id, command)
-	r.RunID = run
+	r.RunID, r.Together = run, "question of "+run
 	return r
 }
 
@@ -34,9 +34,9 @@ func TestCallsOfARunAreDecidedTogether(t *testing.T) {
 	s := begin(t, first, second, third)
 	s.press("enter")
 	s.settled()
-	s.shows("call 1 of 2 of one run · A all")
+	s.shows("call 1 of 2 · A all")
 	s.press("A")
-	s.shows("2 pending calls of one run", "1 of 2 · bash · high risk", "make a", "2 of 2 · bash", "make b", "a approve all · d deny all")
+	s.shows("2 pending calls of one question", "1 of 2 · bash · high risk", "make a", "2 of 2 · bash", "make b", "a approve all · d deny all")
 	s.press("a")
 	s.decided() // the page is new
 	s.settled()
@@ -82,7 +82,7 @@ func TestCallsThatWereNotShownAreNotApproved(t *testing.T) {
 	s.shows("Not all of the calls were shown.")
 	s.press("pgdown", "pgdown", "pgdown")
 	s.send(requestMsg{ofRun("r", "01C", "make c")})
-	s.shows("2 pending calls of one run")
+	s.shows("1 new, not decided here · 2 pending calls of one question")
 	s.press("a")
 	s.decided(approvals.Decision{RequestID: "01A", Action: approvals.ActionApprove}, approvals.Decision{RequestID: "01B", Action: approvals.ActionApprove})
 
@@ -109,13 +109,13 @@ func TestTogetherAndSingle(t *testing.T) {
 	question := deploying()
 	question.ID, question.RunID = "01B", "r"
 	s := beginRun(t, ofRun("r", "01A", "make a"), question)
-	s.shows("No other call of this run is pending.")
+	s.shows("No other call that waits is part of this question.")
 	s = beginRun(t, ofRun("r", "01A", "make a"), ofRun("r", "01B", "make b"))
 	s.press("?")
-	s.shows("all calls of the run at once")
+	s.shows("all calls of one question at once")
 	s.press("x", "esc")
 	s.settled()
-	s.shows("call 1 of 2 of one run")
+	s.shows("call 1 of 2")
 	s.press("a")
 	s.decided(approvals.Decision{RequestID: "01A", Action: approvals.ActionApprove})
 	s = begin(t)
@@ -124,10 +124,33 @@ func TestTogetherAndSingle(t *testing.T) {
 	s = beginRun(t, ofRun("r", "01A", "make a"), ofRun("r", "01B", "make b"))
 	for i, id := range []string{"01A", "01B"} {
 		s.send(requestMsg{ended(ofRun("r", id, "make"), approvals.StatusDenied, "rob", "")})
-		s.shows(fmt.Sprintf("%d pending calls of one run", 1-i))
+		s.shows(fmt.Sprintf("%d pending calls of one question", 1-i))
 	}
 	s.press("d")
 	s.shows("None of the calls is pending.")
+}
+
+// TestAMixedRunIsSeveralQuestions: only calls that the server has joined are decided together, and a critical one by itself.
+func TestAMixedRunIsSeveralQuestions(t *testing.T) {
+	edit := func(id, path string) approvals.Request {
+		r := ofRun("r", id, "edit "+path)
+		r.Details.Commands = nil
+		r.Effects = []approvals.Effect{{Kind: approvals.EffectWrite, Target: path, Place: approvals.PlaceWorkspace}}
+		return r
+	}
+	pushed, critical := ofRun("r", "01B", "git push"), ofRun("r", "01C", "rm -rf /")
+	pushed.Together, critical.Together, critical.RiskLevel = "by a rule", "", approvals.RiskCritical
+	s := begin(t, edit("01A", "src/a.go"), pushed, critical, edit("01D", "src/b\u202e.go"))
+	s.press("j", "j", "j", "j") // those of one question are beside each other
+	s.press("A")
+	s.shows("This request is decided by itself.")
+	s.press("k", "A")
+	s.shows("No other call that waits is part of this question.")
+	s.press("k", "A")
+	s.settled()
+	s.shows("Edits 2 files in src/ · 2 pending calls of one question")
+	s.press("a")
+	s.decided(approvals.Decision{RequestID: "01A", Action: approvals.ActionApprove}, approvals.Decision{RequestID: "01D", Action: approvals.ActionApprove})
 }
 
 // TestTogetherFits: the page fits each width, and what calls contain does nothing.

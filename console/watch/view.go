@@ -31,7 +31,7 @@ Deciding
   e   edit the arguments in $VISUAL or $EDITOR; the changes are shown
   r   remember: allow or deny such calls from now on
   t   approve; for 15 minutes the run may read and write in the workspace
-  A   all calls of the run at once: a approves, d denies them
+  A   all calls of one question at once: a approves, d denies them
 
 ?   these keys                      Ctrl-C     quit`
 
@@ -86,8 +86,8 @@ func (m *Model) headline() string {
 	if !m.review.open || r == nil {
 		return styles.dim.Render(cut(row("ID", "AGE", "RISK", "LEFT", "AGENT", "TOOL", "PREVIEW"), m.review.width))
 	}
-	if ids := m.review.run.ids; len(ids) > 0 {
-		return styles.label.Render(cut(fmt.Sprintf("%d pending calls of one run", len(m.list.those(ids))), m.review.width))
+	if m.review.run.on() {
+		return styles.label.Render(cut(sanitize.Line(m.review.run.headline(&m.list)), m.review.width))
 	}
 	status := expiry(r, humanize.Left(r.ExpiresAt.Sub(m.now)))
 	if r.Status.Final() {
@@ -97,8 +97,8 @@ func (m *Model) headline() string {
 	if r.RuleTitle() != "" {
 		line = r.Title + " · " + line
 	}
-	if place, of := m.list.placeInRun(r); of > 1 {
-		line += fmt.Sprintf(" · call %d of %d of one run · A all", place, of)
+	if place, of := m.list.placeInQuestion(r); of > 1 {
+		line += fmt.Sprintf(" · call %d of %d · A all", place, of)
 	}
 	return styles.label.Render(cut(sanitize.Line(line), m.review.width))
 }
