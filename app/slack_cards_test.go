@@ -6,6 +6,7 @@ import (
 	"slices"
 	"strings"
 	"sync"
+	"sync/atomic"
 	"testing"
 	"time"
 
@@ -267,4 +268,47 @@ func TestSlackSetupFault(t *testing.T) {
 	if posts != 1 {
 		t.Errorf("Slack was asked %d times for the card of %s", posts, r.ID)
 	}
+}
+
+// One card of a run has a question for calls that may be joined. A button decides the calls that its card has shown; a critical
+// call, and one that a rule asks about, are decided by themselves, whatever a press names.
+func TestSlackJointQuestion(t *testing.T) {
+	t.Parallel()
+	var late atomic.Bool
+	w := newSlackWorld(t, mixedPolicy, func(r *fakemodel.Request) fakemodel.Reply {
+		switch {
+		case strings.Contains(string(r.Body), `"role":"tool"`):
+			return callThenText(r)
+		case late.Load():
+			return fakemodel.Answer{ID: "chatcmpl-2", Calls: mixedCalls("late", "make all")}.Reply(r)
+		}
+		return fakemodel.Answer{ID: "chatcmpl-1", Calls: append(mixedCalls("c", "make test", "make lint", "git push"), fakemodel.Call{ID: "c-wipe", Name: "wipe", Arguments: `{}`})}.Reply(r)
+	})
+	first := w.post("/v1/chat/completions", streamedRequest, "X-Heldcall-Session", "s", "X-Heldcall-Run", "run")
+	byCommand := w.byPreview(4)
+	joined := []string{byCommand["make test"].ID, byCommand["make lint"].ID}
+	slices.Sort(joined)
+	m := w.card(0, "4 calls: 4 pending")
+	if m.Buttons(strings.Join(joined, ",")) == nil || strings.Count(m.Shown(), "one question") != 1 || !strings.Contains(m.Shown(), "`Runs 2 checks`") {
+		t.Fatalf("the card is\n%s", m.Shown())
+	}
+	for _, other := range []string{"git push", "{}"} {
+		w.press("UANN", m, "heldcall_approve_all", joined[0]+","+byCommand[other].ID)
+	}
+	w.toldAlone("UANN", "not one question now")
+	late.Store(true)
+	second := w.post("/v1/chat/completions", streamedRequest, "X-Heldcall-Session", "s", "X-Heldcall-Run", "run")
+	if all := w.byPreview(5); all["make all"].Together != byCommand["make test"].Together {
+		t.Errorf("the later call is of %q", all["make all"].Together)
+	}
+	w.press("UANN", m, "heldcall_approve_all", strings.Join(joined, ","))
+	left := w.byPreview(3)
+	for _, preview := range []string{"git push", "{}", "make all"} {
+		if left[preview].ID == "" {
+			t.Errorf("%s does not wait", preview)
+		}
+		w.decide(left[preview].ID, approvals.Decision{Action: approvals.ActionDeny})
+	}
+	first.rest()
+	second.rest()
 }

@@ -20,7 +20,7 @@ const (
 	doNote    = "heldcall_note"
 )
 
-// Actions of the buttons for all pending calls of a card, whose value is their ids with a comma
+// Actions of the buttons for calls that are one question, whose value is their ids with a comma
 // between.
 const (
 	doApproveAll = "heldcall_approve_all"
@@ -112,25 +112,23 @@ func (c *cards) offered(action string, r *approvals.Request) bool {
 	return false
 }
 
-// allButtons returns the buttons for several pending calls at once, nil where there are none: each of
+// allButtons returns the buttons for pending calls that are one question, nil where there are none: each of
 // the calls is shown in full and has these buttons itself.
-func (c *cards) allButtons(pending []*approvals.Request) *slackapi.ActionBlock {
-	if len(pending) < 2 {
-		return nil
-	}
+func (c *cards) allButtons(question []approvals.Request) *slackapi.ActionBlock {
 	var ids []string
-	for _, r := range pending {
+	for i := range question {
+		r := &question[i]
 		if !c.offered(doApprove, r) || !c.offered(doDeny, r) {
 			return nil
 		}
 		ids = append(ids, r.ID)
 	}
 	value := strings.Join(ids, ",")
-	approve := slackapi.NewButtonBlockElement(doApproveAll, value, plain(fmt.Sprintf("Approve all %d", len(ids))))
+	approve := slackapi.NewButtonBlockElement(doApproveAll, value, plain(fmt.Sprintf("Approve these %d", len(ids))))
 	approve.Style = slackapi.StylePrimary
 	approve.Confirm = slackapi.NewConfirmationBlockObject(
-		plain("Approve all?"), markup(fmt.Sprintf("The %d pending calls on this card run as they are shown.", len(ids))), plain("Approve all"), plain("Back"))
-	deny := slackapi.NewButtonBlockElement(doDenyAll, value, plain(fmt.Sprintf("Deny all %d", len(ids))))
+		plain("Approve these calls?"), markup(fmt.Sprintf("The %d calls of this question run as they are shown.", len(ids))), plain("Approve"), plain("Back"))
+	deny := slackapi.NewButtonBlockElement(doDenyAll, value, plain(fmt.Sprintf("Deny these %d", len(ids))))
 	deny.Style = slackapi.StyleDanger
 	return slackapi.NewActionBlock("", approve, deny)
 }

@@ -64,29 +64,70 @@ func (c *cards) blocks(d notify.Delivery) []slackapi.Block {
 		blocks = append(blocks, quote("Model's message", first.Context.AssistantText)...)
 	}
 	last := note(c.link("", "Open the inbox"))
-	left := maxCard - maxAll - unitsOf(append(blocks, last))
-	for i := range d.Requests { // each is named before any shows its arguments
-		left -= unitsOf(c.row(&d.Requests[i], 0)) + maxButtons
+	room := &room{cards: c, left: maxCard - unitsOf(append(blocks, last))}
+	questions, rest := arranged(d.Requests)
+	for _, question := range questions { // each call is named before any shows its arguments
+		room.left -= unitsOf([]slackapi.Block{headed(question)}) + maxAll
 	}
-	if left < 0 {
+	for i := range d.Requests {
+		room.left -= unitsOf(c.row(&d.Requests[i], 0)) + maxButtons
+	}
+	if room.left < 0 {
 		return c.list(d, maxCard)
 	}
-	var pending []*approvals.Request
-	whole := true
-	for i := range d.Requests {
-		r, room := &d.Requests[i], min(left, maxArguments)
-		row := c.row(r, room)
-		left -= max(unitsOf(row)-unitsOf(c.row(r, 0))-maxButtons, 0)
-		blocks = append(blocks, row...)
-		if !r.Status.Final() {
-			pending = append(pending, r)
-			whole = whole && viewOf(r, room).whole
+	for _, question := range questions {
+		rows, whole := room.rows(question)
+		blocks = append(append(blocks, headed(question)), rows...)
+		if all := c.allButtons(question); whole && all != nil {
+			blocks = append(blocks, all)
 		}
 	}
-	if all := c.allButtons(pending); whole && all != nil {
-		blocks = append(blocks, all)
+	rows, _ := room.rows(rest)
+	if blocks = append(append(blocks, rows...), last); len(blocks) > maxBlocks {
+		return c.list(d, maxCard)
 	}
-	return append(blocks, last)
+	return blocks
+}
+
+// arranged returns the calls that are one question with others, by question, and the rest.
+func arranged(requests []approvals.Request) (questions [][]approvals.Request, rest []approvals.Request) {
+	joined := map[string]bool{}
+	for _, question := range approvals.JointQuestions(requests) {
+		if len(question) > 1 {
+			questions = append(questions, question)
+			joined[question[0].Together] = true
+		}
+	}
+	return questions, slices.DeleteFunc(slices.Clone(requests), func(r approvals.Request) bool { return joined[r.Together] })
+}
+
+// headed is the heading of calls that are one question.
+func headed(question []approvals.Request) slackapi.Block {
+	text := fmt.Sprintf("*%d calls, one question*", len(question))
+	if heading := approvals.Heading(question); heading != "" {
+		does, _ := word(heading, maxText)
+		text += "\n" + does
+	}
+	return section(text)
+}
+
+// room is what is left of a card for the arguments of calls.
+type room struct {
+	cards *cards
+	left  int
+}
+
+// rows are the rows of some calls, and whether each that is pending is shown whole.
+func (m *room) rows(requests []approvals.Request) (blocks []slackapi.Block, whole bool) {
+	whole = true
+	for i := range requests {
+		r, most := &requests[i], min(m.left, maxArguments)
+		row := m.cards.row(r, most)
+		m.left -= max(unitsOf(row)-unitsOf(m.cards.row(r, 0))-maxButtons, 0)
+		blocks = append(blocks, row...)
+		whole = whole && (r.Status.Final() || viewOf(r, most).whole)
+	}
+	return blocks, whole
 }
 
 // ofOneTurn reports whether a model made calls together: they have one text of it.

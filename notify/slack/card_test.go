@@ -302,3 +302,69 @@ func TestCardsHaveTheAgentsState(t *testing.T) {
 		}
 	}
 }
+
+// TestJointCards: calls that are one question have a heading and buttons of their own; calls beside them do not get under it.
+func TestJointCards(t *testing.T) {
+	w := newWorkspace(t)
+	var all []approvals.Request
+	for i, path := range []string{"src/a.go", "src/b`.go", "", "src/c.go"} {
+		r := notifytest.Request(i + 1)
+		if path != "" {
+			r.Together, r.Effects = "q", []approvals.Effect{{Kind: approvals.EffectWrite, Target: path, Place: approvals.PlaceWorkspace}}
+		}
+		all = append(all, r)
+	}
+	pushed, critical := notifytest.Request(5), notifytest.Request(6)
+	critical.RiskLevel = approvals.RiskCritical
+	all = append(all, pushed, critical)
+	all[2].Together, all[4].Together = "by a rule", "by a rule"
+	if _, err := w.channel.Post(t.Context(), notifytest.Delivery(all...)); err != nil {
+		t.Fatal(err)
+	}
+	m := w.Messages()[0]
+	ids := func(places ...int) string {
+		var list []string
+		for _, place := range places {
+			list = append(list, all[place].ID)
+		}
+		return strings.Join(list, ",")
+	}
+	for _, value := range []string{ids(0, 1, 3), ids(2, 4)} {
+		if got := m.Buttons(value); !slices.Equal(got, []string{"heldcall_approve_all", "heldcall_deny_all"}) {
+			t.Errorf("the buttons of %s are %q", value, got)
+		}
+	}
+	for i := range all {
+		if !slices.Contains(m.Buttons(all[i].ID), "heldcall_approve") {
+			t.Errorf("call %d has no button of its own", i)
+		}
+	}
+	if got := strings.Count(m.Shown(), "one question"); got != 2 || !strings.Contains(m.Shown(), "*3 calls, one question*\n`Edits 3 files in src/`") {
+		t.Errorf("%d headings:\n%s", got, m.Shown())
+	}
+	all[1] = notifytest.Decided(all[1], "ann")
+	all[1].Together = ""
+	if _, err := w.channel.Post(t.Context(), notifytest.Delivery(all...)); err != nil {
+		t.Fatal(err)
+	}
+	if m := w.Messages()[1]; m.Buttons(ids(0, 3)) == nil || m.Buttons(all[1].ID) != nil {
+		t.Errorf("after one decision:\n%s", m.Shown())
+	}
+}
+
+// TestManyQuestionsAreListed: a card with more blocks than Slack takes names each call, and is taken at the first attempt.
+func TestManyQuestionsAreListed(t *testing.T) {
+	w := newWorkspace(t)
+	var all []approvals.Request
+	for i := range 10 {
+		r := notifytest.Request(i + 1)
+		r.Together = fmt.Sprint("question ", i/2)
+		all = append(all, r)
+	}
+	if _, err := w.channel.Post(t.Context(), notifytest.Delivery(all...)); err != nil {
+		t.Fatal(err)
+	}
+	if m := w.Messages()[0]; len(w.Calls()) != 1 || m.Buttons(all[0].ID) != nil || !strings.Contains(m.Shown(), "#/requests/"+all[9].ID) {
+		t.Errorf("%d calls to Slack:\n%s", len(w.Calls()), m.Shown())
+	}
+}

@@ -38,16 +38,19 @@ func (c *clicks) handle(ctx context.Context, click *slackapi.InteractionCallback
 	return nil
 }
 
-// pressAll decides the calls of a button for all. Those that are decided by now stay as they are. The
-// reply to the person names those that cannot be decided.
+// pressAll decides the calls of a button for a question, which are those that its card has shown. Those that are decided by now
+// stay as they are. The reply to the person names those that cannot be decided.
 func (c *clicks) pressAll(ctx context.Context, click *slackapi.InteractionCallback, action *slackapi.BlockAction) error {
 	who, err := c.reviewer(ctx, click)
 	if err != nil {
 		return err
 	}
-	one := ofEach[action.ActionID]
+	one, ids := ofEach[action.ActionID], strings.Split(action.Value, ",")
+	if one == doApprove && !c.isOneQuestion(ctx, who, ids) {
+		return refuse("These calls are not one question now, so nothing was approved. Decide each by its own buttons.")
+	}
 	var failed, missing []string
-	for id := range strings.SplitSeq(action.Value, ",") {
+	for _, id := range ids {
 		r, err := c.decideOffered(ctx, who, one, id)
 		decided := (*approvals.DecidedError)(nil)
 		switch {
@@ -65,6 +68,17 @@ func (c *clicks) pressAll(ctx context.Context, click *slackapi.InteractionCallba
 		return refuse("%s", strings.Join(compact(failed), "\n"))
 	}
 	return nil
+}
+
+// isOneQuestion reports whether those of the calls that are pending are one question: the card may be older than its calls are.
+func (c *clicks) isOneQuestion(ctx context.Context, who reviewers.Reviewer, ids []string) bool {
+	var requests []approvals.Request
+	for _, id := range ids {
+		if r, err := c.request(ctx, who, id); err == nil { // a decision reports the error
+			requests = append(requests, r)
+		}
+	}
+	return len(approvals.JointQuestions(requests)) <= 1
 }
 
 // decideOffered decides a call by a button that its card has.
