@@ -69,7 +69,7 @@ type Event struct {
 	ToolName   string          `json:"tool_name,omitempty"`
 	Rule       string          `json:"rule,omitempty"`
 	RiskLevel  Risk            `json:"risk_level,omitempty"` // of the request
-	Outcome    string          `json:"outcome,omitempty"` // of a call: see Outcome
+	Outcome    string          `json:"outcome,omitempty"`    // of a call: see Outcome
 	Action     Action          `json:"action,omitempty"`
 	ReviewerID string          `json:"reviewer_id,omitempty"`
 	OnBehalfOf string          `json:"on_behalf_of,omitempty"` // the reviewer in whose place they decided

@@ -14,22 +14,24 @@ type headingWord struct {
 	// folders. "": the place of the effect does not matter.
 	files, paths string
 	calls        string // for all else, %d is the number of calls
+	later        bool   // of effects with a class of files that run later
 }
 
 // headingWords are the words in the order of the heading.
 var headingWords = []headingWord{
-	{EffectPrivilege, "", "", "uses other rights in %d calls"},
-	{EffectDestroy, "destroys %s", "destroys %s", "destroys data in %d calls"},
-	{EffectSecret, "", "", "may use secrets in %d calls"},
-	{EffectSend, "", "", "sends data in %d calls"},
-	{EffectInstall, "", "", "installs packages in %d calls"},
-	{EffectRun, "", "", "runs other code in %d calls"},
-	{EffectUnknown, "", "", "has unknown effects in %d calls"},
-	{EffectWrite, "edits %s", "writes %s", "writes data in %d calls"},
-	{EffectCheck, "", "", "runs %d checks"},
-	{EffectFetch, "", "", "fetches data in %d calls"},
-	{EffectRead, "reads %s", "reads %s", "reads data in %d calls"},
-	{EffectNone, "", "", "changes nothing in %d calls"},
+	{kind: EffectPrivilege, calls: "uses other rights in %d calls"},
+	{kind: EffectDestroy, files: "destroys %s", paths: "destroys %s", calls: "destroys data in %d calls"},
+	{kind: EffectSecret, calls: "may use secrets in %d calls"},
+	{kind: EffectSend, calls: "sends data in %d calls"},
+	{kind: EffectInstall, calls: "installs packages in %d calls"},
+	{kind: EffectRun, calls: "runs other code in %d calls"},
+	{kind: EffectRun, later: true, calls: "writes what runs later in %d calls"},
+	{kind: EffectUnknown, calls: "has unknown effects in %d calls"},
+	{kind: EffectWrite, files: "edits %s", paths: "writes %s", calls: "writes data in %d calls"},
+	{kind: EffectCheck, calls: "runs %d checks"},
+	{kind: EffectFetch, calls: "fetches data in %d calls"},
+	{kind: EffectRead, files: "reads %s", paths: "reads %s", calls: "reads data in %d calls"},
+	{kind: EffectNone, calls: "changes nothing in %d calls"},
 }
 
 // Heading returns what several calls do together as one line, the most dangerous kind of effect first, such as "Edits 3
@@ -101,9 +103,9 @@ func (w headingWord) part(requests []Request, place Place) string {
 
 func (w headingWord) covers(e Effect, place Place) bool {
 	if !isKnown(e.Kind) {
-		e.Kind = EffectUnknown
+		e.Kind, e.Later = EffectUnknown, ""
 	}
-	return e.Kind == w.kind && (w.files == "" || e.Place == place)
+	return e.Kind == w.kind && (e.Later != "") == w.later && (w.files == "" || e.Place == place)
 }
 
 // pathsText counts paths and names their folder, or names the only one. Patterns stand for paths that the calls do not show,

@@ -219,6 +219,7 @@ func TestSecretsGoToDescribedCalls(t *testing.T) {
 		}
 	}
 }
+
 // TestLanguageOfAPolicy: in language 1 a last * covers operands and listed options only; a policy that names no language is
 // read as language 2, and tells which patterns cover more than in language 1.
 func TestLanguageOfAPolicy(t *testing.T) {
