@@ -17,7 +17,7 @@ export const ORDERS = /** @type {const} */ ({
  * What waits of one run.
  * @typedef {Object} Bundle
  * @property {string} key
- * @property {Request[]} requests in the order in which they were made
+ * @property {Request[]} requests those of one question together, in the order in which they were made
  * @property {boolean} mine one of them can be decided by the person at the page
  * @property {number} rank of the riskiest of them
  * @property {number} ends when the first of them ends
@@ -59,7 +59,7 @@ export function bundles(requests, order, { at, mine }) {
 		byKey.set(key, bundle);
 	}
 	const all = [...byKey.values()];
-	for (const bundle of all) if (bundle.requests.length > 1) bundle.requests.sort(byID);
+	for (const bundle of all) if (bundle.requests.length > 1) bundle.requests = questionsOf(bundle.requests).flat();
 	return all.sort(comparison(order, at));
 }
 
@@ -73,9 +73,20 @@ export function nextPin(all, at) {
 	return all.reduce((next, bundle) => (isPinned(bundle, at) ? next : Math.min(next, bundle.ends - PINNED)), Infinity);
 }
 
-/** The run of a request: the requests of a run are shown and decided together. @param {Request} request */
+/** The run of a request: the requests of a run are shown together. @param {Request} request */
 export function runKey({ principal, session_id: session, run_id: run, turn_id: turn, id }) {
 	return run ? JSON.stringify([principal.tenant, principal.user, principal.agent, session, run]) : turn || id;
+}
+
+/** Requests by question, in the order of their first ones: those that the server has joined are one question. @param {Request[]} requests @returns {Request[][]} */
+export function questionsOf(requests) {
+	/** @type {Map<string, Request[]>} */
+	const byKey = new Map();
+	for (const request of [...requests].sort(byID)) {
+		const key = request.together ?? request.id;
+		byKey.set(key, [...(byKey.get(key) ?? []), request]);
+	}
+	return [...byKey.values()];
 }
 
 /** @param {Order} order @param {number} at @returns {(a: Bundle, b: Bundle) => number} */

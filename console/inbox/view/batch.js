@@ -1,14 +1,14 @@
 // One decision on several requests. Each is shown in full before they can be
-// approved, as when they are decided one by one.
+// approved, as when they are decided one by one. Critical calls are approved by themselves.
 
 import { Failure, getRequest } from '../api.js';
 import { causesOf } from '../effects.js';
 import { present, ruleTitle } from '../present.js';
 import { LOADING, asks, counts } from '../session.js';
 import { state } from '../store.js';
-import { delay, isDelayed, isUnconfirmed } from '../undo.js';
+import { isDelayed, isUnconfirmed } from '../undo.js';
 import { drawEffects, drawPreview } from './call.js';
-import { button, countdown, el, fill, hostile, riskBadge } from './dom.js';
+import { button, el, fill, hostile, riskBadge } from './dom.js';
 import { Folds, drawFile, drawFlags, drawPart, drawTable, plural } from './parts.js';
 
 /** @typedef {import('../types.js').Request} Request */
@@ -23,21 +23,20 @@ const AT_ONCE = 100; // calls of one dialog
  * @param {(requests: Request[], choice: Choice) => void} decide
  */
 export function openBatch(action, requests, decide) {
-	const typed = requests.filter((request) => isUnconfirmed(request, { action })).length;
-	const own = requests.filter((request) => counts(action, request, state.me) && !isUnconfirmed(request, { action }));
+	const alone = (/** @type {Request} */ request) => isUnconfirmed(request, { action }) || isDelayed([request], { action });
+	const own = requests.filter((request) => counts(action, request, state.me) && !alone(request));
 	const some = own.slice(0, AT_ONCE);
-	const questions = action === 'approve' ? requests.filter(asks).length : 0;
-	const others = requests.length - own.length - questions - typed;
+	const typed = requests.filter((request) => isUnconfirmed(request, { action })).length;
+	const critical = requests.filter(alone).length - typed;
+	const questions = action === 'approve' ? requests.filter((request) => asks(request) && !alone(request)).length : 0;
+	const others = requests.length - own.length - questions - typed - critical;
 	const note = /** @type {HTMLTextAreaElement} */ (el('textarea', { id: 'batch-note', rows: 2, maxlength: 4000, placeholder: 'Say what to do instead.' }));
 	const send = /** @type {HTMLButtonElement} */ (el('button', { type: 'submit', class: action === 'approve' ? 'good' : 'bad' },
 		`${action === 'approve' ? 'Approve' : 'Deny'} ${plural(some.length, 'call')}`));
 	const why = el('span', { class: 'why', role: 'status' });
-	/** @type {import('../undo.js').Delay|null} */
-	let waiting = null;
 	/** @type {Folds[]} */
 	const all = [];
 	const review = () => {
-		if (waiting) return;
 		const folded = all.reduce((n, folds) => n + folds.closed.size, 0);
 		const unread = some.filter((request) => request.details.abridged).length;
 		send.disabled = some.length === 0 || (action === 'approve' && (folded > 0 || unread > 0));
@@ -47,22 +46,13 @@ export function openBatch(action, requests, decide) {
 			some.length < own.length && `The first ${AT_ONCE} of ${own.length}. `,
 			questions > 0 && `${plural(questions, 'question')} left out: answer ${questions === 1 ? 'it' : 'them'} one by one. `,
 			typed > 0 && `${plural(typed, 'call')} left out: approve ${typed === 1 ? 'it' : 'them'} one by one, with the target typed or with your passkey. `,
+			critical > 0 && `${plural(critical, 'critical call')} left out: approve ${critical === 1 ? 'it by itself' : 'each by itself'}. `,
 			others > 0 && `${plural(others, 'call')} left out: ${others === 1 ? 'it waits' : 'they wait'} for other reviewers.`);
 	};
 	const calls = some.map((request) => drawCall(request, action, all, review));
-	const dialog = /** @type {HTMLDialogElement} */ (el('dialog', { 'aria-labelledby': 'batch-title', on: { close: () => { waiting?.undo(); dialog.remove(); } } }));
-	const submit = async (/** @type {Event} */ event) => {
+	const dialog = /** @type {HTMLDialogElement} */ (el('dialog', { 'aria-labelledby': 'batch-title', on: { close: () => dialog.remove() } }));
+	const submit = (/** @type {Event} */ event) => {
 		event.preventDefault();
-		if (waiting) return;
-		if (isDelayed(some, { action })) {
-			waiting = delay();
-			send.disabled = true;
-			fill(why, 'Critical calls are among them. Approving in ', countdown(new Date(waiting.until).toISOString()), ' ', button('Undo', waiting.undo, { class: 'undo' }));
-			why.querySelector('button')?.focus();
-			const sends = await waiting.sends;
-			waiting = null;
-			if (!sends) return review();
-		}
 		dialog.close();
 		decide(some, action === 'deny' && note.value.trim() ? { action, note: note.value.trim() } : { action });
 	};

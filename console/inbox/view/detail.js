@@ -2,18 +2,18 @@
 // the agent that makes them.
 
 import { Failure, getRequest } from '../api.js';
-import { decideSeveralOf, send } from '../decide.js';
+import { send } from '../decide.js';
 import { runKey } from '../order.js';
 import { confirmApproval, whyNot } from '../passkeys.js';
 import { readWhole } from '../live.js';
 import { present } from '../present.js';
-import { asks, counts, waits } from '../session.js';
+import { asks, waits } from '../session.js';
 import { put, select, state } from '../store.js';
-import { delay, isDelayed, isUnconfirmed, isUnsigned, isUntyped } from '../undo.js';
+import { delay, isDelayed, isUnsigned, isUntyped } from '../undo.js';
 import { isResult, wordsFor } from '../words.js';
-import { openBatch } from './batch.js';
 import { Card } from './call.js';
 import { button, countdown, el, elapsed, fill, hostile } from './dom.js';
+import { Questions, several } from './questions.js';
 import { announce, toast } from './toast.js';
 
 /** @typedef {import('../types.js').Request} Request */
@@ -21,6 +21,7 @@ import { announce, toast } from './toast.js';
 
 /** @type {Map<string, Card>} */
 const cards = new Map();
+const questions = new Questions(() => { layOut(headed); heading(headed); });
 let shownTurn = '';
 /** @type {HTMLElement} */
 let place;
@@ -57,6 +58,7 @@ export function drawDetail() {
 	if (another) {
 		undoAll();
 		cards.clear();
+		questions.begin();
 		shownTurn = runKey(selected);
 		place.scrollTop = 0;
 		place.replaceChildren();
@@ -76,6 +78,7 @@ export function drawDetail() {
 		else cards.set(request.id, new Card(request, decideOne));
 	}
 	if (moves) guard();
+	questions.take(turn);
 	if (added.length + gone.length > 0) layOut(turn);
 	if (added.length + gone.length > 0 || turn.length !== headed.length || turn.some((request, i) => request !== headed[i])) heading(turn);
 	for (const [id, card] of cards) card.mark(turn.length > 1 && id === state.selected);
@@ -97,7 +100,7 @@ function layOut(turn) {
 	fill(place, el('div', { class: turn.length === 1 ? 'column single' : 'column' },
 		el('a', { class: 'back', href: '#/' }, '‹ All requests'),
 		el('header', { class: 'ask', id: 'ask' }),
-		el('div', { class: 'calls' }, turn.map((each) => cards.get(each.id)?.element)),
+		el('div', { class: 'calls' }, questions.layOut(({ id }) => cards.get(id)?.element)),
 		...[...new Map(turn.map((each) => [each.turn_id, each])).values()].map(said), tools(turn), facts(request)));
 }
 
@@ -109,7 +112,7 @@ function heading(turn) {
 	const [first] = turn;
 	const open = turn.filter((request) => request.status === 'pending');
 	const words = wordsFor(open[0] ?? first);
-	const questions = open.length > 0 && open.every(asks);
+	const asking = open.length > 0 && open.every(asks);
 	fill(ask,
 		el('h1', {}, wants(turn)),
 		el('p', { class: 'facts' },
@@ -119,9 +122,10 @@ function heading(turn) {
 			first.agent && el('span', { class: `agent ${first.agent.state}` }, `Agent ${first.agent.state} `, elapsed(first.agent.since)),
 			open.length > 0 && (open[0].on_timeout === 'approve'
 				? el('span', {}, `${words.automatic} in `, countdown(open[0].expires_at))
-				: el('span', {}, 'Expires in ', countdown(open[0].expires_at), questions ? '' : ` (${words.willNot})`)),
+				: el('span', {}, 'Expires in ', countdown(open[0].expires_at), asking ? '' : ` (${words.willNot})`)),
 			...open.slice(0, 1).map((request) => whoDecides(request))),
-		open.length > 1 && el('div', { class: 'all' }, several('approve', open, turn), several('deny', open, turn)));
+		new Set(open.map(({ id, together }) => together ?? id)).size > 1 && el('div', { class: 'all' }, several('deny', open, turn)));
+	questions.head();
 }
 
 /** What people are asked. Results come before the calls of their turn. @param {Request[]} turn */
@@ -133,19 +137,6 @@ function wants(turn) {
 	if (calls.length === 0) return turn.length > 1 ? `May the model read ${turn.length} results?` : ['May the model read the result of ', named, '?'];
 	const does = calls.length > 1 ? `make ${calls.length} calls` : present(calls[0]).does;
 	return [hostile(principal.agent || 'An agent'), ` wants to ${does || 'call '}`, !does && el('code', {}, hostile(calls[0].tool_name || 'a tool without a name'))];
-}
-
-/**
- * A button for the calls of a turn that are open; none where fewer than two of them
- * are left to the person at the page.
- * @param {'approve'|'deny'} action @param {Request[]} open @param {Request[]} turn
- */
-function several(action, open, turn) {
-	const own = open.filter((request) => !asks(request) && counts(action, request, state.me) && !isUnconfirmed(request, { action }));
-	if (own.length < 2) return false;
-	const which = own.length === turn.length ? 'all ' : own.length === open.length ? 'the other ' : '';
-	const words = { approve: 'Approve', deny: 'Deny' }[action];
-	return button(`${words} ${which}${own.length}…`, () => openBatch(action, own, decideSeveralOf), { class: action === 'approve' ? 'good' : 'bad' });
 }
 
 /** The groups that decide, and those that the request escalates to. @param {Request} request @returns {HTMLElement|false} */

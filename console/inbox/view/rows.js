@@ -3,7 +3,8 @@
 // and all of them can be found, read out and stepped through.
 
 import { effectsText } from '../effects.js';
-import { riskRank, runKey } from '../order.js';
+import { heading } from '../heading.js';
+import { questionsOf, riskRank, runKey } from '../order.js';
 import { ruleTitle } from '../present.js';
 import { state } from '../store.js';
 import { plain } from '../text/visible.js';
@@ -15,7 +16,7 @@ import { countdown, el, elapsed, fill } from './dom.js';
 /** @typedef {{row: HTMLElement, requests: Request[]}} Row */
 
 const FULL = 32; // rows of a block that is filled at the end of the list; twice as many are split
-const PREVIEWS = 3; // calls of a turn that its row names
+const PREVIEWS = 3; // questions of a run that its row names
 
 /** How high a row is, as .row in layout.css has it: that of one call, and what each further line adds, in pixels. */
 const HEIGHT = { row: 86, line: 20 };
@@ -200,8 +201,11 @@ function does(request) {
 	return el('span', { class: 'does' }, plain(effectsText(request.effects) || asksFor(request) || (isResult(request) ? 'result' : '')));
 }
 
-/** @param {Request[]} requests @returns {HTMLElement[]} */
+/** A line for each question of a run: what its calls do together, or the call. @param {Request[]} requests @returns {HTMLElement[]} */
 function previews(requests) {
-	const lines = requests.slice(0, PREVIEWS).map((request) => el('span', { class: 'preview' }, plain(ruleTitle(request) || call(request)), el('span', { class: 'muted' }, ` ${plain(request.tool_name)}`)));
-	return requests.length > PREVIEWS ? [...lines, el('span', { class: 'preview muted' }, `and ${requests.length - PREVIEWS} more`)] : lines;
+	const questions = questionsOf(requests);
+	const joined = (/** @type {Request[]} */ calls) => [plain(heading(calls)) || plain(call(calls[0])), el('span', { class: 'muted' }, ` ${calls.length} calls`)];
+	const single = (/** @type {Request} */ request) => [plain(ruleTitle(request) || call(request)), el('span', { class: 'muted' }, ` ${plain(request.tool_name)}`)];
+	const lines = questions.slice(0, PREVIEWS).map((calls) => el('span', { class: 'preview' }, ...(calls.length > 1 ? joined(calls) : single(calls[0]))));
+	return questions.length > PREVIEWS ? [...lines, el('span', { class: 'preview muted' }, `and ${questions.length - PREVIEWS} more`)] : lines;
 }

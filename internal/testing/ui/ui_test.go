@@ -102,6 +102,13 @@ func stage(t *testing.T) string {
 	if err := os.CopyFS(filepath.Join(dir, "inbox"), os.DirFS(filepath.Join(repository, "console", "inbox"))); err != nil {
 		t.Fatal(err)
 	}
+	headings, err := os.ReadFile(filepath.Join(repository, "approvals", "testdata", "headings.json")) // which the inbox makes as Go does
+	if err == nil {
+		err = os.WriteFile(filepath.Join(dir, "headings.json"), headings, 0o600)
+	}
+	if err != nil {
+		t.Fatal(err)
+	}
 	return dir
 }
 

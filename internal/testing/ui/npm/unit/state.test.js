@@ -1,8 +1,10 @@
 import assert from 'node:assert/strict';
+import { readFileSync } from 'node:fs';
 import { describe, test } from 'node:test';
 import { ago, left } from '../inbox/clock.js';
 import { causeSpans, causesOf, effectsText } from '../inbox/effects.js';
-import { bundles, matches, nextPin } from '../inbox/order.js';
+import { heading } from '../inbox/heading.js';
+import { bundles, matches, nextPin, questionsOf } from '../inbox/order.js';
 import { hiddenIn, present } from '../inbox/present.js';
 import { alone, counts, hindrance, spent, waits } from '../inbox/session.js';
 import { EventReader } from '../inbox/sse.js';
@@ -22,6 +24,20 @@ const request = (id, more = {}) => ({
 	id, turn_id: `turn-${id}`, status: 'pending', risk_level: 'medium', expires_at: '2026-01-01T00:05:00Z', created_at: `2026-01-01T00:00:0${id}Z`,
 	tool_name: 'tool', arguments: {}, details: {}, tool: {}, decisions: [], reviewers: [], required_approvals: 1, context: {}, run_id: 'run',
 	principal: { tenant: '', user: 'ann', agent: 'bot' }, ...more,
+});
+
+describe('questions', () => {
+	test('headings are those of the server', () => {
+		const table = JSON.parse(readFileSync(new URL('../headings.json', import.meta.url), 'utf8'));
+		assert.ok(table.length > 10);
+		for (const { calls, heading: want } of table) assert.equal(heading(calls.map(({ effects, commands }) => ({ effects, details: { commands } }))), want);
+	});
+	test('requests that the server has joined are beside each other', () => {
+		const run = [request('4', { together: 'a' }), request('1'), request('2', { together: 'a' }), request('3', { together: 'b' }), request('5')];
+		assert.deepEqual(questionsOf(run).map((question) => question.map(({ id }) => id)), [['1'], ['2', '4'], ['3'], ['5']]);
+		const [bundle] = bundles(run, 'age', { at: 0, mine: () => true });
+		assert.deepEqual(bundle.requests.map(({ id }) => id), ['1', '2', '4', '3', '5']);
+	});
 });
 
 describe('events', () => {
