@@ -10,6 +10,7 @@
  * @property {string} [files] the verb for files that tools for files name; none: the place of the effect does not matter
  * @property {string} [paths] the verb for paths that commands name, which may be folders
  * @property {(n: number) => string} calls the words for all else, in some calls
+ * @property {boolean} [later] of effects with a class of files that run later
  */
 
 /** @type {(verb: string) => (n: number) => string} */
@@ -23,6 +24,7 @@ const WORDS = [
 	{ kind: 'send', calls: inCalls('sends data') },
 	{ kind: 'install', calls: inCalls('installs packages') },
 	{ kind: 'run', calls: inCalls('runs other code') },
+	{ kind: 'run', later: true, calls: inCalls('writes what runs later') },
 	{ kind: 'unknown', calls: inCalls('has unknown effects') },
 	{ kind: 'write', files: 'edits', paths: 'writes', calls: inCalls('writes data') },
 	{ kind: 'check', calls: (n) => `runs ${n} ${n === 1 ? 'check' : 'checks'}` },
@@ -50,7 +52,7 @@ export function heading(requests) {
 
 /** @param {Words} words @param {Pick<Request, 'effects'|'details'>[]} requests @param {string} place */
 function part(words, requests, place) {
-	const covers = (/** @type {Effect} */ effect) => (KINDS.has(effect.kind) ? effect.kind : 'unknown') === words.kind && (!words.files || (effect.place ?? '') === place);
+	const covers = (/** @type {Effect} */ effect) => (KINDS.has(effect.kind) ? effect.kind : 'unknown') === words.kind && Boolean(effect.later) === Boolean(words.later) && (!words.files || (effect.place ?? '') === place);
 	const doing = requests.map((request) => ({ request, effects: (request.effects ?? []).filter(covers) })).filter(({ effects }) => effects.length > 0);
 	if (doing.length === 0) return '';
 	const effects = doing.flatMap((one) => one.effects);
