@@ -7,6 +7,7 @@ import (
 	"time"
 
 	"github.com/heldcall/heldcall/approvals"
+	"github.com/heldcall/heldcall/intercept/notice"
 	"github.com/heldcall/heldcall/internal/testing/fakemodel"
 	"github.com/tidwall/gjson"
 )
@@ -17,7 +18,7 @@ func chunkOf(choice int, delta, finish string) string {
 }
 
 // TestEarlyFinishReasons: W10. A gateway that gives a finish reason before the calls, or in every event: text passes at once,
-// a denied call is continued, and an allowed one reaches the agent.
+// a denied call is continued, unless it is one of several choices, and an allowed one reaches the agent.
 func TestEarlyFinishReasons(t *testing.T) {
 	t.Parallel()
 	const (
@@ -27,16 +28,21 @@ func TestEarlyFinishReasons(t *testing.T) {
 		usage = `data: {"id":"c1","object":"chat.completion.chunk","created":7,"model":"m1","choices":[],"usage":{"prompt_tokens":10,"completion_tokens":5,"total_tokens":15}}` + "\n\n"
 		done  = "data: [DONE]\n\n"
 	)
+	const several = "reason of another choice"
 	for name, tt := range map[string]struct{ before, rest string }{
 		"stop before the call":       {chunkOf(0, text, "null"), chunkOf(0, "{}", `"stop"`) + chunkOf(0, call, "null") + usage + done},
 		"stop in every event":        {chunkOf(0, text, `"stop"`) + chunkOf(0, call, `"stop"`) + chunkOf(0, after, `"stop"`), chunkOf(0, "{}", `"stop"`) + done},
 		"tool_calls before the call": {chunkOf(0, text, "null"), chunkOf(0, "{}", `"tool_calls"`) + chunkOf(0, call, "null") + chunkOf(0, "{}", `"stop"`) + usage + done},
 		"tool_calls in every event":  {chunkOf(0, text, `"tool_calls"`), chunkOf(0, call, `"tool_calls"`) + done},
 		"empty reasons":              {chunkOf(0, text, `""`), chunkOf(0, call, `""`) + chunkOf(0, "{}", `"stop"`) + done},
-		"reason of another choice":   {chunkOf(0, text, "null") + chunkOf(1, `{"content":"b"}`, `"stop"`), chunkOf(0, call, "null") + chunkOf(1, "{}", `"tool_calls"`) + usage + done},
+		several:                      {chunkOf(0, text, "null") + chunkOf(1, `{"content":"b"}`, `"stop"`), chunkOf(0, call, "null") + chunkOf(1, "{}", `"tool_calls"`) + usage + done},
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
+			end, requests := "\n\nUnderstood.", 3
+			if name == several {
+				end, requests = "\n\n"+notice.CallsDenied(), 2
+			}
 			rest := make(chan struct{}, 1)
 			w := build(t, askAll, func(r *fakemodel.Request) fakemodel.Reply {
 				if strings.Contains(string(r.Body), `"role":"tool"`) {
@@ -59,14 +65,14 @@ func TestEarlyFinishReasons(t *testing.T) {
 					if strings.Count(got, "sesame") != 1 || strings.Contains(said, "Understood") {
 						t.Errorf("approved, the agent got %s", got)
 					}
-				case strings.Contains(got, "sesame") || !strings.HasPrefix(said, "Let me look.") || !strings.HasSuffix(said, "\n\nUnderstood."):
+				case strings.Contains(got, "sesame") || !strings.HasPrefix(said, "Let me look.") || !strings.HasSuffix(said, end):
 					t.Errorf("denied, the agent got %s", got)
 				}
 				if strings.Count(got, "[DONE]") != 1 {
 					t.Errorf("the answer ends more than once, or not: %s", got)
 				}
 			}
-			if n := len(w.upstream.Requests()); n != 3 {
+			if n := len(w.upstream.Requests()); n != requests {
 				t.Errorf("upstream was asked %d times", n)
 			}
 		})
