@@ -28,14 +28,17 @@ var errNotOneCommand = errors.New("is not one command of plain words: write one 
 // NewAllowPattern reads the argument of an allow pattern. It returns an error if that is not one
 // command of plain words.
 func NewAllowPattern(text string) (*AllowPattern, error) {
-	if words := plainWords(text); words != nil && len(text) <= MaxScript {
-		return newAllowPattern(words, plainGlob)
-	}
-	if problem := scriptProblem(text); problem != "" {
+	if scriptProblem(text) != "" {
 		return nil, errNotOneCommand
 	}
-	file, err := KnownPrograms().parseSource(text)
-	if err != nil || len(file.Stmts) != 1 || len(file.Last) > 0 {
+	file := parsePlain(text)
+	if file == nil {
+		var err error
+		if file, err = KnownPrograms().parseSource(text); err != nil {
+			return nil, errNotOneCommand
+		}
+	}
+	if len(file.Stmts) != 1 || len(file.Last) > 0 {
 		return nil, errNotOneCommand
 	}
 	stmt := file.Stmts[0]
@@ -44,11 +47,11 @@ func NewAllowPattern(text string) (*AllowPattern, error) {
 	case len(stmt.Comments) > 0, stmt.Negated, stmt.Background:
 		return nil, errNotOneCommand
 	case r != nil:
-		return newAllowPattern([]*syntax.Word{r.Word}, wordGlob, match.NewGlob(redirectWords[r.Op]))
+		return newAllowPattern([]*syntax.Word{r.Word}, match.NewGlob(redirectWords[r.Op]))
 	case !ok, len(call.Assigns) > 0, len(stmt.Redirs) > 0:
 		return nil, errNotOneCommand
 	}
-	return newAllowPattern(call.Args, wordGlob)
+	return newAllowPattern(call.Args)
 }
 
 // Suggest returns the argument of the allow pattern of the first n words of a command, open to any operands if it is
@@ -82,10 +85,10 @@ func (c *Command) Suggest(t *Programs, n int, open bool) string {
 }
 
 // newAllowPattern returns the pattern of some words. With a glob before them it is of a redirection.
-func newAllowPattern[W any](words []W, globOf func([]W) (match.Glob, error), redirect ...match.Glob) (*AllowPattern, error) {
+func newAllowPattern(words []*syntax.Word, redirect ...match.Glob) (*AllowPattern, error) {
 	p := &AllowPattern{words: slices.Grow(redirect, len(words)), SpelledOut: true, redirect: len(redirect) > 0}
-	for i := range words {
-		g, err := globOf(words[i : i+1 : i+1])
+	for _, word := range words {
+		g, err := wordGlob(word)
 		if err != nil {
 			return nil, err
 		}
@@ -134,18 +137,10 @@ func (p *AllowPattern) Begins(name string) bool {
 	return !p.NamesProgram() || match.FoldCase(p.words[0].Prefix()) == name
 }
 
-// plainGlob is [wordGlob] of a word that is not quoted. The glob keeps it.
-func plainGlob(one []string) (match.Glob, error) {
-	if strings.IndexByte(one[0], '*') < 0 {
-		return match.Glob{Parts: one}, nil
-	}
-	return match.NewGlob(one[0]), nil
-}
-
 // wordGlob reads a word of a pattern: each unquoted * matches any text.
-func wordGlob(one []*syntax.Word) (match.Glob, error) {
+func wordGlob(word *syntax.Word) (match.Glob, error) {
 	parts := []string{""}
-	for i, part := range one[0].Parts {
+	for i, part := range word.Parts {
 		lit, unquoted := part.(*syntax.Lit)
 		if !unquoted {
 			one := wordOf(&syntax.Word{Parts: []syntax.WordPart{part}})

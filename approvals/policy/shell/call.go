@@ -28,7 +28,9 @@ func (w *walk) call(n *syntax.Stmt, call *syntax.CallExpr, in around) (why strin
 			one.Other = true
 		}
 	}
-	w.inside(&syntax.CallExpr{Assigns: call.Assigns, Args: read.meant}, in.part())
+	if !w.plain {
+		w.inside(&syntax.CallExpr{Assigns: call.Assigns, Args: read.meant}, in.part())
+	}
 	if len(read.words) == 0 {
 		return w.assignments(call, in)
 	}
@@ -36,7 +38,7 @@ func (w *walk) call(n *syntax.Stmt, call *syntax.CallExpr, in around) (why strin
 	if slices.ContainsFunc(call.Assigns, func(a *syntax.Assign) bool { return !setsOnlyLook(variables, a) && !setsSearchPath(variables, a) }) {
 		why = w.refuse(notPlainSet)
 	}
-	w.leaves = in.alone && w.follows && len(call.Assigns) == 0 && runsNothing(literals(call.Args))
+	w.leaves = in.alone && w.follows && len(call.Assigns) == 0 && runsNothing(call.Args)
 	w.in.script.Commands[last].Idle = w.leaves
 	if w.leaves {
 		for _, arg := range call.Args {
@@ -71,6 +73,9 @@ func (w *walk) add(words []word, n *syntax.Stmt, call *syntax.CallExpr, in aroun
 	c.data.feeds = in.feeds
 	c.reads(inputText(n.Redirs))
 	c.source = commandSource{stmt: n, script: w.src, expands: expands(call, w.src)}
+	if w.plain && !slices.ContainsFunc(words, func(one word) bool { return one.Why != "" || one.Wild }) {
+		c.source.literal = sourceOf(call, w.src)
+	}
 	if sets := searchPaths(&w.in.table.Variables, call); len(sets) > 0 {
 		c.setsAll(sets)
 		s.NotPlain = notPlainSet
@@ -114,6 +119,13 @@ func (w *walk) words(n *syntax.Stmt, call *syntax.CallExpr, known scope) (read r
 	}
 	read.program = call.Args[0].Lit()
 	read.words = make([]word, 0, len(call.Args))
+	if w.plain {
+		for _, arg := range call.Args {
+			read.words = append(read.words, wordOf(arg))
+		}
+		read.meant, read.plain = call.Args, call.Args
+		return read
+	}
 	follows := w.follows && slices.ContainsFunc(call.Args, func(arg *syntax.Word) bool { return lists(arg) > 0 }) && !changesFolder([]*syntax.Stmt{n})
 	for i, arg := range call.Args {
 		if follows && i > 0 {
@@ -235,9 +247,9 @@ var idle = map[string]func(words []string) bool{
 }
 
 // runsNothing reports whether a command is one of the builtins that are idle.
-func runsNothing(words []string) bool {
-	is := idle[words[0]]
-	return is != nil && is(words[1:])
+func runsNothing(words []*syntax.Word) bool {
+	is := idle[words[0].Lit()]
+	return is != nil && is(literals(words[1:]))
 }
 
 // setsErrors reports whether the words after set only decide what the shell does at errors, or have it print its commands.

@@ -6,60 +6,72 @@ import (
 	"mvdan.cc/sh/v3/syntax"
 )
 
-// plainCommand is a command of plain words, with a space between.
-type plainCommand struct {
-	Text  string
-	Words []word
-}
-
-// plainList returns the commands of a script that is commands of plain words joined by &&, with their words
-// as the parser and [wordOf] read them, for a fraction of the work. It is nil for any other script, and
-// where the first word of a command could mean more than the name of a program.
-func plainList(src string) []plainCommand {
-	list := make([]plainCommand, 0, 1+strings.Count(src, listAnd))
-	for more := true; more; {
-		var text string
-		text, src, more = strings.Cut(src, listAnd)
-		words := plainCommandWords(text)
-		if words == nil {
+// parsePlain returns the syntax tree of a script that is commands of plain words joined by &&, as the parser does for
+// several times the work. It is nil for any other script, and where the first word of a command could mean more than the
+// name of a program.
+func parsePlain(src string) *syntax.File {
+	var list *syntax.Stmt
+	for from := 0; ; {
+		text, _, more := strings.Cut(src[from:], listAnd)
+		one := plainStmt(text, from)
+		switch {
+		case one == nil:
 			return nil
+		case list == nil:
+			list = one
+		default:
+			var both struct {
+				syntax.Stmt
+				syntax.BinaryCmd
+			}
+			both.BinaryCmd = syntax.BinaryCmd{OpPos: posOf(from - len(listAnd) + 1), Op: syntax.AndStmt, X: list, Y: one}
+			both.Stmt = syntax.Stmt{Position: list.Position, Cmd: &both.BinaryCmd}
+			list = &both.Stmt
 		}
-		list = append(list, plainCommand{text, words})
+		if !more {
+			return &syntax.File{Stmts: []*syntax.Stmt{list}}
+		}
+		from += len(text) + len(listAnd)
 	}
-	return list
 }
 
-// listAnd is what joins the commands of a [plainList].
+// listAnd is what joins the commands that [parsePlain] reads.
 const listAnd = " && "
 
-func plainCommandWords(text string) []word {
-	words := make([]word, 1+strings.Count(text, " "))
+// plainStmt returns a command of plain words that begins at an offset, or nil. What belongs together is allocated together.
+func plainStmt(text string, at int) *syntax.Stmt {
+	n := 1 + strings.Count(text, " ")
+	words := make([]struct {
+		syntax.Word
+		syntax.Lit
+		parts [1]syntax.WordPart
+	}, n)
+	args := make([]*syntax.Word, n)
+	begin := posOf(at)
 	for i := range words {
-		var part string
-		part, text, _ = strings.Cut(text, " ")
-		switch {
-		case !plainWord(part, i == 0):
+		var literal string
+		literal, text, _ = strings.Cut(text, " ")
+		if !plainWord(literal, i == 0) {
 			return nil
-		case part[0] == '=', strings.IndexByte(part, '*') >= 0:
-			words[i] = unquoted(&syntax.Word{Parts: []syntax.WordPart{&syntax.Lit{Value: part}}})
-		default:
-			words[i] = word{Text: part, Open: part}
 		}
+		one := &words[i]
+		one.Lit = syntax.Lit{ValuePos: posOf(at), ValueEnd: posOf(at + len(literal)), Value: literal}
+		one.parts[0] = &one.Lit
+		one.Word.Parts = one.parts[:]
+		args[i] = &one.Word
+		at += len(literal) + 1
 	}
-	return words
+	var command struct {
+		syntax.Stmt
+		syntax.CallExpr
+	}
+	command.CallExpr.Args = args
+	command.Stmt = syntax.Stmt{Position: begin, Cmd: &command.CallExpr}
+	return &command.Stmt
 }
 
-// plainWords returns the words of a script that is one command of plain words, else nil. All shells read
-// them literally, but for each *.
-func plainWords(src string) []string {
-	words := strings.Split(src, " ")
-	for i, word := range words {
-		if !plainWord(word, i == 0) || word[0] == '=' { // which zsh replaces
-			return nil
-		}
-	}
-	return words
-}
+// posOf is a place in a script of one line.
+func posOf(offset int) syntax.Pos { return syntax.NewPos(uint(offset), 1, uint(offset)+1) }
 
 // plainWord reports whether a word of a script has only letters, digits and signs that are literal
 // text for the parser. The first one sets no variable and is no word of the language.

@@ -7,8 +7,7 @@ import (
 	"testing"
 )
 
-// FuzzPlainList holds the reader of plain commands against the syntax tree: all that is known of a
-// script is equal.
+// FuzzPlainList holds the reader of plain commands against the parser: their syntax trees are equal.
 func FuzzPlainList(f *testing.F) {
 	for _, src := range []string{
 		"npm run test", "x", "", " x", "x ", "a  b", "a\tb", "go test ./... -run=TestA -v", "git log --format=%h", "A=b c", "a=", "a+=b", "a b=c d+=e", "2 x", "x 2", "echo then",
@@ -29,29 +28,16 @@ func FuzzPlainList(f *testing.F) {
 		f.Add("x " + word)
 	}
 	f.Fuzz(func(t *testing.T, in string) {
+		known := KnownPrograms()
 		for _, src := range []string{in, spelled(in)} {
-			list := plainList(src)
-			words, want := plainWords(src), []string(nil)
-			if len(list) == 1 && !slices.ContainsFunc(list[0].Words, func(w word) bool { return shellExpands(w.Text) }) {
-				for _, w := range list[0].Words {
-					want = append(want, w.Text)
-				}
-			}
-			if !slices.Equal(words, want) {
-				t.Fatalf("%q: its words are %q, those of the list %q", src, words, want)
-			}
-			if list == nil || len(src) > MaxScript {
+			got := parsePlain(src)
+			if got == nil {
 				continue
 			}
-			newFinder := func() *finder { return &finder{table: KnownPrograms(), budget: 2 * MaxScript} }
-			plain, tree := newFinder(), newFinder()
-			got, whole := plain.parse(src, 0), tree.parseTree(src, 0)
-			all := slices.Concat(got.All, whole.All) // a script within a plain one may not be plain
-			holdsLiteral(t, all)
-			withoutSource(all)
-			if !reflect.DeepEqual(got, whole) || plain.budget != tree.budget {
-				t.Fatalf("%q: not what the syntax tree has:\n%+v\n%+v", src, got, whole)
+			if want, err := known.parseSource(src); err != nil || !reflect.DeepEqual(got, want) {
+				t.Fatalf("%q: not the syntax tree of the parser: %v", src, err)
 			}
+			holdsLiteral(t, known.Parse(src).All)
 		}
 	})
 }
@@ -77,23 +63,6 @@ func holdsLiteral(t *testing.T, commands []*Command) {
 	}
 }
 
-// withoutSource removes the statements of commands, which plain ones do not have.
-func withoutSource(commands []*Command) {
-	for _, c := range commands {
-		c.source.stmt, c.source.script = nil, ""
-	}
-}
-
-// shellExpands reports whether a word is not literal in all shells, each * aside.
-func shellExpands(word string) bool {
-	for i, part := range strings.Split(word, "*") {
-		if !isPlain(part, i == 0) {
-			return true
-		}
-	}
-	return false
-}
-
 // spelled is a script that is mostly plain: each byte is a piece of it.
 func spelled(in string) string {
 	pieces := []string{"a", "x", "1", "if", "sh", "-c", "env", "git", "-C", "xargs", "cd", "then", "done", "time", "export", "function", "coproc", "let", "in", "=", "+", "@", "-", ".", "/", ":", ",", "_", "*", " ", " ", " ", " ", " && ", " && ", "&&"}
@@ -109,7 +78,7 @@ func TestPlainList(t *testing.T) {
 		"npm run test:unit": true, "ls *.go src/**": true, "npm test:*": true, "x": true, "cargo build --release --target=a/b": true, "a b && c && d e": true, "a && if": false, "a &&": false, " && a": false, "a || b": false, "echo if": true,
 		"": false, " x": false, "x ": false, "a  b": false, "if x": false, "A=1 x": false, "x $y": false, "x 'y'": false, "x > y": false, "x\ny": false, "x é": false, "export A": false,
 	} {
-		if got := plainList(src) != nil; got != plain {
+		if got := parsePlain(src) != nil; got != plain {
 			t.Errorf("%q: plain is %t", src, got)
 		}
 	}

@@ -7,7 +7,7 @@
 // [AllowPattern] covers one command of plain words.
 //
 // walk.go reads the statements of a script once, with branches and loops; call.go simple commands; variables.go
-// variables and their values; word.go removes quoting; plainlist.go reads scripts that quote nothing.
+// variables and their values; word.go removes quoting; plainlist.go parses scripts that quote nothing.
 package shell
 
 import (
@@ -199,72 +199,25 @@ func Unparsed(why string) *Script {
 	return &Script{Problem: why, NotSimple: why, Compound: why, NotPlain: why}
 }
 
+// parse reads a script by its syntax tree.
 func (f *finder) parse(src string, depth int) *Script {
-	if len(src) <= MaxScript {
-		if list := plainList(src); list != nil && len(list) <= maxCommands {
-			return f.plain(list, src, depth)
-		}
-	}
-	return f.parseTree(src, depth)
-}
-
-// plain does what parseTree does, for a script that is plain words.
-func (f *finder) plain(list []plainCommand, src string, depth int) *Script {
-	s := &Script{texts: make([]string, 0, 8), Commands: make([]*Command, 0, len(list))}
-	f.script = s
-	f.budget -= len(src)
-	end := len(src)
-	for i := len(list) - 1; i > 0; i-- { // the lists that are in the tree
-		s.texts = append(s.texts, src[:end])
-		end -= len(listAnd) + len(list[i].Text)
-	}
-	acts := false
-	for _, one := range list {
-		s.texts = append(s.texts, one.Text)
-		c := f.command(one.Words, false, depth)
-		c.source.literal = one.Text
-		for _, w := range one.Words {
-			if !w.certain() && c.source.expands == "" {
-				c.source.expands = w.Text
-			}
-			if w.Why != "" || w.Wild {
-				c.source.literal = ""
-			}
-			if s.NotSimple == "" && !(w.Leading && f.table.OnlyShows(c.Words[0])) {
-				s.NotSimple = w.Why
-			}
-		}
-		c.Idle = runsNothing(c.Words)
-		acts = acts || !c.Idle
-		s.Commands = append(s.Commands, c)
-	}
-	for _, c := range s.Commands {
-		c.Idle = c.Idle && acts
-	}
-	s.Compound, s.NotPlain = s.NotSimple, s.NotSimple
-	if s.opens {
-		s.mentions = appendLoose(s.mentions, src)
-	}
-	f.finish()
-	return s
-}
-
-// parseTree reads a script by its syntax tree.
-func (f *finder) parseTree(src string, depth int) *Script {
 	budget := f.budget - len(src)
 	f.budget = budget
-	problem := scriptProblem(src)
 	if len(src) > MaxScript || opened(src) > maxOpen || strings.Contains(src, unknown) {
-		f.script = Unparsed(problem)
+		f.script = Unparsed(scriptProblem(src))
 		return f.script
 	}
-	file, err := f.table.parseSource(src)
-	if err != nil {
-		f.script = Unparsed("The command cannot be parsed as a shell script.")
-		return f.script
+	file := parsePlain(src)
+	plain := file != nil
+	if !plain {
+		var err error
+		if file, err = f.table.parseSource(src); err != nil {
+			f.script = Unparsed("The command cannot be parsed as a shell script.")
+			return f.script
+		}
+		src = joinLines(file, src)
 	}
-	src = joinLines(file, src)
-	w := &walk{in: f, file: file, src: src, depth: depth, follows: true}
+	w := &walk{in: f, file: file, src: src, depth: depth, follows: true, plain: plain}
 	s := w.read()
 	if unsure := w.failed || (w.sets && s.NotSimple != ""); unsure && !w.exceeds { // what it does not understand may set a variable
 		f.budget = budget

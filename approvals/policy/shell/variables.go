@@ -246,7 +246,7 @@ func changesVariables(file *syntax.File) bool {
 		}
 		program := wordOf(call.Args[0])
 		switch {
-		case !program.certain(), slices.Contains(variableChangers, program.Text) && !runsNothing(literals(call.Args)):
+		case !program.certain(), slices.Contains(variableChangers, program.Text) && !runsNothing(call.Args):
 			found = true
 		case program.Text == "printf" && len(call.Args) > 1: // printf -v NAME
 			format := wordOf(call.Args[1])

@@ -16,6 +16,7 @@ type walk struct {
 	file    *syntax.File
 	src     string
 	depth   int
+	plain   bool // the script is commands of plain words: see [parsePlain]
 	follows bool // variables have values and loops repeat, which holds only if all of the script is simple; failed: it is not
 	failed  bool
 	exceeds bool // it has more commands than are compared
@@ -63,7 +64,10 @@ func (a around) part() around {
 
 // read reads the script.
 func (w *walk) read() *Script {
-	s := &Script{Problem: scriptProblem(w.src), texts: make([]string, 0, 8)}
+	s := &Script{texts: make([]string, 0, 8)}
+	if !w.plain {
+		s.Problem = scriptProblem(w.src)
+	}
 	w.in.script, w.follows = s, w.follows && s.Problem == ""
 	why := w.script()
 	if w.exceeds {
@@ -85,7 +89,11 @@ func (w *walk) script() string {
 	}
 	w.size = len(w.src)
 	comments := w.comments()
-	why := cmp.Or(w.list(w.file.Stmts, around{known: scope{}, always: true, alone: true}), comments)
+	in := around{always: true, alone: true}
+	if !w.plain {
+		in.known = scope{}
+	}
+	why := cmp.Or(w.list(w.file.Stmts, in), comments)
 	why = cmp.Or(why, w.some(0))
 	if s.opens || (s.writes && slices.ContainsFunc(s.Commands, (*Command).runsFile)) {
 		w.spans = append(w.spans, span{0, len(w.src)})

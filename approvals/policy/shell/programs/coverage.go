@@ -229,10 +229,13 @@ func (t *Table) behindLauncher(argv []string) int {
 // script returns the index of the script that the words of a pattern name, for an interpreter, or 0.
 func (c *coverage) script(words []string) int {
 	for key, options := range c.scripts {
-		names := strings.Fields(key)
-		n := len(names)
-		if len(words) <= n || !slices.Equal(words[:n], names) {
-			continue
+		n := 0
+		for name := range strings.SplitSeq(key, " ") {
+			if n == len(words) || words[n] != name {
+				n = len(words) // it is another program
+				break
+			}
+			n++
 		}
 		for n < len(words) && options[words[n]] {
 			n++
