@@ -126,7 +126,7 @@ func (w *walk) words(n *syntax.Stmt, call *syntax.CallExpr, known scope) (read r
 		read.meant, read.plain = call.Args, call.Args
 		return read
 	}
-	follows := w.follows && slices.ContainsFunc(call.Args, func(arg *syntax.Word) bool { return lists(arg) > 0 }) && !changesFolder([]*syntax.Stmt{n})
+	follows := w.follows && slices.ContainsFunc(call.Args, func(arg *syntax.Word) bool { return lists(arg) > 0 }) && !w.changesFolder([]*syntax.Stmt{n})
 	for i, arg := range call.Args {
 		if follows && i > 0 {
 			if listed := listedIn(arg); len(listed) > 0 {

@@ -221,7 +221,7 @@ func (f *finder) parse(src string, depth int) *Script {
 	s := w.read()
 	if unsure := w.failed || (w.sets && s.NotSimple != ""); unsure && !w.exceeds { // what it does not understand may set a variable
 		f.budget = budget
-		s = (&walk{in: f, file: file, src: src, depth: depth}).read()
+		s = (&walk{in: f, file: file, src: src, depth: depth, noted: w.noted}).read()
 	}
 	f.script = s
 	f.finish()
@@ -276,14 +276,16 @@ func (f *finder) finish() {
 	for i, text := range s.texts {
 		s.lower[i] = match.FoldCase(text)
 	}
-	folder := ""
 	s.All = make([]*Command, 0, len(s.Commands))
 	for _, c := range s.Commands {
-		folder = c.changeFolder(folder)
 		s.All = c.appendAll(s.All)
 	}
 	s.size = s.measure()
-	if len(s.All) > maxFolders && len(slices.DeleteFunc(slices.Clone(s.All), (*Command).staysInFolder)) > maxFolders {
+	moves := 0
+	for folder, i := "", 0; i < len(s.Commands); i++ {
+		folder = s.Commands[i].changeFolder(folder, &moves)
+	}
+	if moves > maxFolders {
 		s.Problem = "The command changes its folder too often to be judged."
 		s.NotSimple, s.Compound, s.NotPlain = s.Problem, s.Problem, s.Problem
 	}
@@ -330,21 +332,25 @@ const maxFolders = 32
 func (c *Command) staysInFolder() bool { return c.Words[0] != "cd" && c.Words[0] != "pushd" }
 
 // changeFolder notes the folders of a command and the commands that it runs, and returns that of
-// the next.
-func (c *Command) changeFolder(folder string) string {
+// the next: it is unknown after too many changes, which moves counts.
+func (c *Command) changeFolder(folder string, moves *int) string {
 	c.Folder = folder
 	inside := folder
 	for _, one := range c.same {
-		inside = one.changeFolder(inside)
+		inside = one.changeFolder(inside, new(int))
 	}
 	next := folder
 	for _, one := range c.inner {
-		next = one.changeFolder(next)
+		next = one.changeFolder(next, moves)
 	}
 	if c.staysInFolder() {
 		return next
 	}
-	if at := slices.IndexFunc(c.Words[1:], IsOperand); at >= 0 {
+	at := slices.IndexFunc(c.Words[1:], IsOperand)
+	switch *moves++; {
+	case *moves > maxFolders:
+		return unknown
+	case at >= 0:
 		return match.JoinFolder(folder, c.Words[at+1])
 	}
 	return "~"

@@ -33,7 +33,7 @@ var variableNames = []string{
 
 // setsVariable notes that the script sets a variable. The walk fails if it has a command that may change one.
 func (w *walk) setsVariable() {
-	w.failed = w.failed || (!w.sets && changesVariables(w.file))
+	w.failed = w.failed || (!w.sets && w.survey().changesVariable)
 	w.sets = true
 }
 
@@ -236,23 +236,18 @@ var variableChangers = []string{
 	"read", "mapfile", "readarray", "eval", "source", ".", "unset", "trap", "alias", "getopts", "let", "local", "declare", "typeset", "readonly", "export", "shift", "set", "exec", "enable", "builtin", "command", "vared", "zparseopts", "integer", "float",
 }
 
-// changesVariables reports whether a script has a command that may change a variable.
-func changesVariables(file *syntax.File) bool {
-	found := false
-	syntax.Walk(file, func(n syntax.Node) bool {
-		call, ok := n.(*syntax.CallExpr)
-		if !ok || len(call.Args) == 0 {
-			return !found
-		}
-		program := wordOf(call.Args[0])
-		switch {
-		case !program.certain(), slices.Contains(variableChangers, program.Text) && !runsNothing(call.Args):
-			found = true
-		case program.Text == "printf" && len(call.Args) > 1: // printf -v NAME
-			format := wordOf(call.Args[1])
-			found = found || !format.certain() || strings.HasPrefix(format.Text, "-")
-		}
-		return !found
-	})
-	return found
+// changesVariable reports whether a command may change a variable.
+func changesVariable(call *syntax.CallExpr) bool {
+	if len(call.Args) == 0 {
+		return false
+	}
+	program := wordOf(call.Args[0])
+	switch {
+	case !program.certain(), slices.Contains(variableChangers, program.Text) && !runsNothing(call.Args):
+		return true
+	case program.Text == "printf" && len(call.Args) > 1: // printf -v NAME
+		format := wordOf(call.Args[1])
+		return !format.certain() || strings.HasPrefix(format.Text, "-")
+	}
+	return false
 }

@@ -27,6 +27,7 @@ type walk struct {
 	looked  []string // names of variables that were needed
 	leaves  bool     // the last statement is left out
 
+	noted   *survey
 	literal []*syntax.CmdSubst            // those that are literal text
 	outputs map[syntax.Node]*substitution // of $(...) and <(...)
 	spans   []span                        // in which a command may be named
@@ -98,7 +99,7 @@ func (w *walk) script() string {
 	if s.opens || (s.writes && slices.ContainsFunc(s.Commands, (*Command).runsFile)) {
 		w.spans = append(w.spans, span{0, len(w.src)})
 	}
-	w.in.looksInto(w.file, w.src, w.spans)
+	w.looksInto()
 	return why
 }
 
@@ -121,19 +122,14 @@ func (w *walk) comments() (why string) {
 		return ""
 	}
 	const reason = "The script has a comment."
-	syntax.Walk(w.file, func(n syntax.Node) bool {
-		c, is := n.(*syntax.Comment)
-		if !is {
-			return true
-		}
+	for _, c := range w.survey().comments {
 		w.compound(reason)
 		from := int(c.Pos().Offset())
 		alone := strings.Trim(w.src[strings.LastIndexByte(w.src[:from], '\n')+1:from], " \t") == ""
 		if !alone || strings.ContainsFunc(c.Text, signInComment) {
 			why = reason
 		}
-		return true
-	})
+	}
 	return why
 }
 
@@ -269,7 +265,7 @@ func (w *walk) construct(cmd syntax.Command, in around) string {
 	case *syntax.IfClause:
 		return w.group(in, branches(cmd)...)
 	case *syntax.WhileClause:
-		w.failed = w.failed || (w.follows && (changesFolder(cmd.Cond) || changesFolder(cmd.Do)))
+		w.failed = w.failed || (w.follows && (w.changesFolder(cmd.Cond) || w.changesFolder(cmd.Do)))
 		return w.group(in, cmd.Cond, cmd.Do)
 	case *syntax.ForClause:
 		if w.follows && isList(cmd) {
@@ -357,7 +353,7 @@ func isList(c *syntax.ForClause) bool {
 func (w *walk) loop(c *syntax.ForClause, over *syntax.WordIter, in around) (why string) {
 	name := over.Name.Value
 	w.setsVariable()
-	if _, set := in.known[name]; set || changesFolder(c.Do) {
+	if _, set := in.known[name]; set || w.changesFolder(c.Do) {
 		w.failed = true // it has another value afterwards, or the loop begins in another folder the second time
 	}
 	before := len(w.in.script.Commands)
@@ -478,7 +474,8 @@ func writesFile(stmt *syntax.Stmt) bool {
 }
 
 // looksInto notes the parts of a script that are no words of a command and may name one.
-func (f *finder) looksInto(file *syntax.File, src string, spans []span) {
+func (w *walk) looksInto() {
+	s, spans := w.in.script, w.spans
 	if len(spans) == 0 {
 		return
 	}
@@ -490,39 +487,17 @@ func (f *finder) looksInto(file *syntax.File, src string, spans []span) {
 		}
 	}
 	for _, one := range apart {
-		f.script.mentions = appendLoose(f.script.mentions, one.in(src))
+		s.mentions = appendLoose(s.mentions, one.in(w.src))
 	}
-	if !strings.Contains(src, "$'") {
+	if !strings.Contains(w.src, "$'") {
 		return
 	}
 	var words []string // with their quoting removed
-	syntax.Walk(file, func(n syntax.Node) bool {
-		w, ok := n.(*syntax.Word)
-		if !ok {
-			return true
+	for _, one := range w.survey().words {
+		at := spanOf(one)
+		if slices.ContainsFunc(apart, func(span span) bool { return span.holds(at) }) {
+			words = append(words, wordOf(one).Text)
 		}
-		at := spanOf(w)
-		if slices.ContainsFunc(apart, func(one span) bool { return one.holds(at) }) {
-			words = append(words, wordOf(w).Text)
-		}
-		return true
-	})
-	f.script.mentions = appendLoose(f.script.mentions, strings.Join(words, " "))
-}
-
-// changesFolder reports whether a statement, but for those in brackets, is a cd.
-func changesFolder(stmts []*syntax.Stmt) bool {
-	found := false
-	for _, stmt := range stmts {
-		syntax.Walk(stmt, func(n syntax.Node) bool {
-			switch n := n.(type) {
-			case *syntax.Subshell, *syntax.CmdSubst, *syntax.ProcSubst:
-				return false
-			case *syntax.Word:
-				found = found || wordOf(n).Text == "cd"
-			}
-			return !found
-		})
 	}
-	return found
+	s.mentions = appendLoose(s.mentions, strings.Join(words, " "))
 }
