@@ -29,6 +29,11 @@ func (p *Policy) evaluate(c Call) *evaluation {
 	return &evaluation{policy: p, c: call.Read(c, &p.rules.Known, parseRules{p}), granted: p.grants.of(c.Principal, c.Session)}
 }
 
+// again returns the evaluation of another call in place of this one, within the same bound.
+func (e *evaluation) again(c Call) *evaluation {
+	return &evaluation{policy: e.policy, c: e.c.Again(c, parseRules{e.policy}), granted: e.granted}
+}
+
 // match compares a deny or ask pattern and the condition of its rule with the call.
 func (e *evaluation) match(p *rule.Pattern) match.Result {
 	found := e.meets(p, p.Compare(e.c))

@@ -51,7 +51,7 @@ func (e *evaluation) as(name string) *evaluation {
 	}
 	call := e.c.Call
 	call.Tool, call.Unoffered = name, ""
-	return e.policy.evaluate(call)
+	return e.again(call)
 }
 
 // underOtherNames makes a verdict as strict as deny and ask rules are under the other names of the call's tool.
@@ -67,6 +67,7 @@ func (e *evaluation) underOtherNames(v Verdict) Verdict {
 			v = Together(v, w)
 			v.ByDefault = false
 		}
+		v = (&question{e: e, c: e.c}).unlessExhausted(v)
 		if v.Action == Deny {
 			return v
 		}

@@ -108,12 +108,17 @@ func (p *Policy) judgedByName(c Call) (Verdict, *evaluation) {
 // judge returns the verdict on the call with its limits, after rewrite rules.
 func (e *evaluation) judge() Verdict {
 	q := newQuestion(e)
-	v := q.rewritten(q.askAboutSecrets(q.judge()))
-	if why := e.c.Exhausted(); why != "" && v.Action == Allow {
-		v = q.ask(rule.Basis{Rule: "default", Reason: why})
-	}
+	v := q.unlessExhausted(q.rewritten(q.askAboutSecrets(q.judge())))
 	v.Limits = e.limits(&v)
 	v.Unoffered = e.c.Call.Unoffered
+	return v
+}
+
+// unlessExhausted returns the verdict, or asks in its place if it allows a call that was not compared whole.
+func (q *question) unlessExhausted(v Verdict) Verdict {
+	if why := q.c.Exhausted(); why != "" && v.Action == Allow {
+		return q.ask(rule.Basis{Rule: "default", Reason: why})
+	}
 	return v
 }
 

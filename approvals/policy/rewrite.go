@@ -22,7 +22,7 @@ func (q *question) rewritten(v Verdict) Verdict {
 	}
 	call := q.c.Call
 	call.Arguments = c.Text
-	then := newQuestion(q.e.policy.evaluate(call))
+	then := newQuestion(q.e.again(call))
 	switch {
 	case then.denied.match == match.Yes:
 		return then.deny(then.denied.pattern)

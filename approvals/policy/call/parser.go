@@ -22,9 +22,13 @@ type Rules interface {
 
 // Read reads a call: the texts that it is about, and the commands that it runs.
 func Read(call Call, known *Known, rules Rules) *Reading {
-	c := &Reading{Call: call, Tool: known.Tool(call.Tool), Known: known}
+	return read(call, known, rules, new(maxSteps+eachSteps*rules.Patterns()))
+}
+
+func read(call Call, known *Known, rules Rules, steps *int) *Reading {
+	c := &Reading{Call: call, Tool: known.Tool(call.Tool), Known: known, steps: steps}
 	c.Places.call = c
-	c.Places.reached = &reached{known: known, look: known.Workspace.NewLook(), steps: maxSteps + eachSteps*rules.Patterns()}
+	c.Places.reached = &reached{known: known, look: known.Workspace.NewLook()}
 	p := &parser{c: c, rules: rules}
 	if c.Tool != nil {
 		c.Kind = c.Tool.Kind
@@ -337,5 +341,6 @@ func (p *parser) parse(text string) *shell.Script {
 	if p.scripts += len(text); len(p.c.Candidates) > 0 && p.scripts > shell.MaxScript {
 		return shell.Unparsed("The arguments contain more text than heldcall parses.")
 	}
+	p.c.Spend(len(text) / parseStep)
 	return p.c.Known.Programs.Parse(text)
 }

@@ -23,6 +23,9 @@ type Places struct {
 	found   map[string]workspace.Place // by text
 	reached *reached                   // what the call reaches, where heldcall sees the files
 
+	foreignShell fact[string]      // see findForeignShell
+	repositories map[string]string // see foreignFolder
+
 	globCount int // see maxGlobs
 }
 
@@ -165,6 +168,9 @@ func (p *Places) Used(as shell.Access) []Used {
 		use := execution.Use
 		if !slices.Contains(folders, use.Folder) {
 			folders = append(folders, use.Folder)
+		}
+		if p.call.Exhausted() != "" {
+			break
 		}
 		for _, path := range use.Paths {
 			certain := path.Access == as && path.Known && !path.Glob && !mayBeMessage(&use, path)

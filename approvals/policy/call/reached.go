@@ -16,11 +16,10 @@ import (
 // notSeen is what counts as a secret where there is more to look at than heldcall looks at.
 const notSeen = "more files than heldcall looks at"
 
-// reached looks for listed files that one call reaches. It counts what the call costs.
+// reached looks for listed files that one call reaches.
 type reached struct {
 	known *Known
 	look  *workspace.Look
-	steps int // of comparisons that are left: see Reading.Spend
 }
 
 // byPath returns the listed file that a path leads to by links, or that a glob selects, or "".

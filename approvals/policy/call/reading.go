@@ -44,6 +44,7 @@ type Reading struct {
 	Keys       Keys
 
 	Places     Places
+	steps      *int                          // left of the bound: see Spend
 	executions map[*shell.Command]*Execution // see Execution
 	acting     []*Execution                  // see Executions; nil: not needed yet
 	arguments  argumentTexts
@@ -53,19 +54,25 @@ type Reading struct {
 const (
 	maxSteps  = 12_000
 	eachSteps = 16
+	parseStep = 16 // bytes of a script that are parsed in one step
 )
 
 // Spend counts steps, each about as long as the comparison of a pattern with a path. It reports false if there were too
 // many: what they would have found is then as bad as it may be, and the call is never allowed. Steps are counted, and not
 // time, so that all replicas agree.
 func (c *Reading) Spend(steps int) bool {
-	c.Places.reached.steps -= steps
-	return c.Places.reached.steps >= 0
+	if *c.steps >= 0 {
+		*c.steps -= steps
+	}
+	return *c.steps >= 0
 }
+
+// Steps returns how many steps are left: below 0 for a call that was not compared whole.
+func (c *Reading) Steps() int { return *c.steps }
 
 // Exhausted returns why a call was not compared whole, or "".
 func (c *Reading) Exhausted() string {
-	if c.Places.reached.steps >= 0 {
+	if c.Steps() >= 0 {
 		return ""
 	}
 	return "The call needs more comparisons than heldcall makes for one."
@@ -105,6 +112,9 @@ func (c *Reading) WholeTexts() (texts, lower []string, all bool) {
 	}
 	return a.whole, a.lower, all
 }
+
+// Again reads a call that is this one for another tool, or as a rule has changed it. The bound is for both together.
+func (c *Reading) Again(call Call, rules Rules) *Reading { return read(call, c.Known, rules, c.steps) }
 
 // As returns the call, read as it is, of a tool with another name.
 func (c *Reading) As(tool string) *Reading {

@@ -1,6 +1,7 @@
 package call
 
 import (
+	"cmp"
 	"path"
 	"slices"
 	"strings"
@@ -45,7 +46,6 @@ func (e *Execution) findForeign() string {
 	if len(of.Words) == 0 {
 		return ""
 	}
-	w := e.call.Known.Workspace
 	for _, replacement := range of.Instead() {
 		if why := e.call.Execution(replacement).Foreign(); why != "" {
 			return why
@@ -56,15 +56,11 @@ func (e *Execution) findForeign() string {
 		if len(of.Words) == 1 || slices.Contains(withoutRepository, of.Words[1]) {
 			return ""
 		}
-		for _, folder := range append(p.foldersOf(of), p.gitFolders(of)...) {
-			if why := w.ForeignRepository(folder); why != "" {
-				return why
-			}
-		}
+		return cmp.Or(e.call.foreignFolder(p.from(of.Folder)), p.foreignShell.get(p.findForeignShell), e.call.foreignFolder(p.gitFolders(of)))
 	case name == "cd":
 		for _, folder := range of.Words[1:] {
 			for _, path := range p.from(match.JoinFolder(of.Folder, folder)) {
-				if why := w.InBareRepository(path + "/config"); why != "" {
+				if why := e.call.bareRepository(path + "/config"); why != "" {
 					return match.Quote(folder) + " is, or may be, a repository of its own, whose settings can run programs"
 				}
 			}
@@ -90,18 +86,61 @@ func (p *Places) gitFolders(of *shell.Command) (folders []string) {
 	return folders
 }
 
-// foldersOf are the folders in which a command may run: its own, and those of other commands of the call, as a cd may
-// fail or be in brackets.
-func (p *Places) foldersOf(of *shell.Command) []string {
-	folders := p.from(of.Folder)
+// findForeignShell returns why git may use a foreign repository in a folder to which a command of the call changes, or "". It
+// counts for all commands: a cd may fail or be in brackets.
+func (p *Places) findForeignShell() string {
+	seen := map[string]bool{"": true}
+	var folders []string
 	for _, execution := range p.call.Executions() {
-		for _, folder := range p.from(execution.Use.Folder) {
-			if execution.Use.Folder != "" && !slices.Contains(folders, folder) {
-				folders = append(folders, folder)
-			}
+		if folder := execution.Use.Folder; !seen[folder] {
+			seen[folder] = true
+			folders = append(folders, p.from(folder)...)
 		}
 	}
-	return folders
+	return p.call.foreignFolder(folders)
+}
+
+// foreignFolder returns why git in one of some folders may use another repository than the workspace's own, or "". Each
+// folder is looked at once for a call.
+func (c *Reading) foreignFolder(folders []string) string {
+	p := &c.Places
+	for _, folder := range folders {
+		why, known := p.repositories[folder]
+		switch {
+		case known:
+		case !c.spendLook():
+			return manyFolders
+		default:
+			why = c.Known.Workspace.ForeignRepository(folder)
+			if p.repositories == nil {
+				p.repositories = map[string]string{}
+			}
+			p.repositories[folder] = why
+		}
+		if why != "" {
+			return why
+		}
+	}
+	return ""
+}
+
+// bareRepository returns why a path is, or may be, in a repository that is no part of a working tree, or "".
+func (c *Reading) bareRepository(path string) string {
+	if !c.spendLook() {
+		return manyFolders
+	}
+	return c.Known.Workspace.InBareRepository(path)
+}
+
+// manyFolders is why a call counts as one of another repository where there are too many folders to look at.
+const manyFolders = "it names more folders than heldcall looks at"
+
+// spendLook spends what it costs to look for the repository of a folder.
+func (c *Reading) spendLook() bool {
+	if c.Known.Workspace.Sees() {
+		return c.Spend(50)
+	}
+	return c.Spend(2)
 }
 
 // writesRepository returns why the command may write into a repository that is no part of a working tree, or "".
@@ -111,7 +150,7 @@ func (e *Execution) writesRepository() string {
 			continue
 		}
 		for _, path := range e.call.Places.from(match.JoinFolder(e.Command.Folder, used.Text)) {
-			if why := e.call.Known.Workspace.InBareRepository(path); why != "" {
+			if why := e.call.bareRepository(path); why != "" {
 				return why
 			}
 		}
@@ -125,6 +164,6 @@ func (c *Reading) lookAtRepositories() {
 		return
 	}
 	for i := range c.Candidates {
-		c.Candidates[i].Foreign = c.Known.Workspace.InBareRepository(c.Candidates[i].Text)
+		c.Candidates[i].Foreign = c.bareRepository(c.Candidates[i].Text)
 	}
 }

@@ -241,7 +241,7 @@ func (c *Reading) secretIn(text string) string {
 		}
 		compared[word] = true
 		switch {
-		case !c.Spend(1):
+		case !c.Spend(1 + len(word)/wordStep):
 			return notCompared
 		case c.isSecretWord(word, false):
 			return word
@@ -250,6 +250,9 @@ func (c *Reading) secretIn(text string) string {
 	return ""
 }
 
+// wordStep is how many bytes of a word are compared in one step.
+const wordStep = 64
+
 // notCompared is what counts as a secret where there is more to compare than heldcall does.
 const notCompared = "more words than heldcall compares"
 
@@ -257,7 +260,10 @@ func isShellSign(r rune) bool { return strings.ContainsRune(" \t\n;|&()<>`'\"$",
 
 // maxGlobs is the most globs in the words of a call that are compared, each combination of braces as one. A further
 // word with one counts as a secret.
-const maxGlobs = 512
+const maxGlobs = 256
+
+// globSteps is what it costs to compare a glob with the list.
+const globSteps = 16
 
 // isSecretWord is [Profiles.isSecretWord], once for each word of the call.
 func (c *Reading) isSecretWord(word string, searched bool) bool {
@@ -271,8 +277,9 @@ func (c *Reading) isSecretWord(word string, searched bool) bool {
 	if p.globs == nil {
 		p.globs = map[string]bool{}
 	}
-	p.globCount += 1 << min(strings.Count(word, "{"), 6)
-	p.globs[word] = p.globCount > maxGlobs || c.Known.Profiles.isSecretWord(word, false)
+	n := 1 << min(strings.Count(word, "{"), 6)
+	p.globCount += n
+	p.globs[word] = p.globCount > maxGlobs || !c.Spend(n*globSteps) || c.Known.Profiles.isSecretWord(word, false)
 	return p.globs[word]
 }
 

@@ -459,7 +459,7 @@ func (s *subject) inner(words []shell.Word) {
 
 // script adds the effects of a shell script that another command has as a text.
 func (s *subject) script(source string, remote bool) {
-	if s.depth >= maxDepth {
+	if s.depth >= maxDepth || !s.f.spend(len(source)/4) {
 		s.f.unknown("")
 		return
 	}
@@ -468,8 +468,7 @@ func (s *subject) script(source string, remote bool) {
 		if command.Other {
 			continue
 		}
-		if !s.f.c.Spend(10 * len(command.Words)) {
-			s.f.more = true
+		if !s.f.spend(10 * len(command.Words)) {
 			return
 		}
 		inner := s.f.subjectOf(s.f.c.Execution(command), remote)

@@ -34,7 +34,7 @@ const (
 
 // Of returns the effects of a call, at least one, each once, and its risk: the highest of them.
 func Of(c *call.Reading) ([]approvals.Effect, approvals.Risk) {
-	f := &finder{c: c, list: make([]approvals.Effect, 0, 2), risk: approvals.RiskLow}
+	f := &finder{c: c, list: make([]approvals.Effect, 0, 2), risk: approvals.RiskLow, steps: maxSteps}
 	switch {
 	case len(c.Doubts) > 0, c.Call.Unoffered != "", c.Ambiguity != "" && len(c.Resources()) == 0:
 		f.unknown(c.Call.Tool)
@@ -62,6 +62,19 @@ type finder struct {
 	list []approvals.Effect
 	risk approvals.Risk
 	more bool // there were too many
+
+	steps int // left: see spend
+}
+
+// maxSteps bounds the work for the effects of one call, each step about as long as the look at a word. A call that needs
+// more has unknown effects. They are none of the steps of [call.Reading.Spend]: rules are compared all the same.
+const maxSteps = 12_000
+
+// spend counts steps, and reports whether there are enough.
+func (f *finder) spend(steps int) bool {
+	f.steps -= steps
+	f.more = f.more || f.steps < 0
+	return f.steps >= 0
 }
 
 // finish returns the effects. That nothing changes is only one where there is no other.
@@ -164,8 +177,7 @@ func (f *finder) scripts() {
 		switch {
 		case e.Command.Other, stated[e.Command]:
 			continue
-		case f.more || !f.c.Spend(len(e.Use.Paths)*10):
-			f.more = true
+		case f.more || !f.spend(len(e.Use.Words)*10):
 			continue
 		}
 		s := f.subjectOf(e, remote[e.Command])

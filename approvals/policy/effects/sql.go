@@ -243,6 +243,9 @@ func isPlainComment(text string) bool {
 
 // sql adds the effects of SQL. Without is the target of a statement that names no table.
 func (f *finder) sql(source, without string) {
+	if !f.spend(len(source) / 4) {
+		return
+	}
 	source = strings.TrimSpace(source)
 	if showsOnly.MatchString(source) { // psql's \dt, sqlite's .tables
 		f.add(approvals.Effect{Kind: approvals.EffectRead, Target: without}, "", "")

@@ -54,9 +54,12 @@ func globSelects(glob string, list []*PathGlob, listed func(Location) bool) bool
 	}
 	segments := append([]string{"**"}, strings.Split(strings.Trim(glob, "/"), "/")...)
 	segments = slices.CompactFunc(segments, func(a, b string) bool { return a == "**" && b == "**" })
+	if len(segments) > maxSegments {
+		return true
+	}
 	names := filterNames(segments)
 	absolute, whole := strings.HasPrefix(glob, "/"), filterNames(strings.Split(strings.Trim(glob, "/"), "/"))
-	return len(segments) > maxSegments || slices.ContainsFunc(list, func(g *PathGlob) bool {
+	return slices.ContainsFunc(list, func(g *PathGlob) bool {
 		switch {
 		case g.Anywhere:
 			return selectsSegments(names, g.segments, false)

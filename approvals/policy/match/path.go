@@ -263,7 +263,7 @@ func (g *PathGlob) match(l Location) Result {
 	if beside {
 		return No
 	}
-	if endsLike(body, func(end string) bool { return doublestar.MatchUnvalidated(g.Lower, end) }) {
+	if g.matchesEnd(body) {
 		return Maybe
 	}
 	if endsLike(g.Lower, func(end string) bool {
@@ -273,6 +273,16 @@ func (g *PathGlob) match(l Location) Result {
 		return Maybe
 	}
 	return No
+}
+
+// matchesEnd reports whether the glob matches a path in lower case, or the rest of it after any slash. One that begins
+// with ** matches the whole path then.
+func (g *PathGlob) matchesEnd(body string) bool {
+	matches := func(end string) bool { return doublestar.MatchUnvalidated(g.Lower, end) }
+	if strings.HasPrefix(g.Lower, "**") {
+		return matches(body)
+	}
+	return endsLike(body, matches)
 }
 
 // byteSet has a bit for each byte of a text, another one for each sign, digit and small letter. A text has all

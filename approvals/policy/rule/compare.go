@@ -64,21 +64,21 @@ func (p *Pattern) matchWide(c *call.Reading) match.Result {
 	return found
 }
 
-// One step compares so many bytes of a text, or a path with so many segments squared.
+// One step compares so many bytes of a text, or of a path.
 const (
-	textStep     = 256
-	manySegments = 1024
-	manyUsed     = 64 // paths whose names are searched for a text
+	textStep = 256
+	pathStep = 64
+	manyUsed = 64 // paths whose names are searched for a text
 )
 
 // MatchCandidate compares a deny or ask pattern with one text that the resource may be.
 func (p *Pattern) MatchCandidate(c *call.Reading, r *call.Candidate) match.Result {
 	switch c.Kind {
 	case call.Path:
-		switch segments := strings.Count(r.Text, "/"); {
+		switch {
 		case p.argument.path == nil:
 			return p.matchText(r)
-		case !c.Spend(segments * segments / manySegments): // each end of the path is compared
+		case !c.Spend(len(r.Text) / pathStep):
 			return match.Maybe
 		}
 		return p.matchPath(c, r)
@@ -129,7 +129,7 @@ func (p *Pattern) matchUsed(c *call.Reading, as shell.Access) match.Result {
 	}
 	for i := range all {
 		used := &all[i]
-		if found == match.Yes || !c.Spend(len(used.Selections)) {
+		if found == match.Yes || !c.Spend(len(used.Selections)+len(used.Text)/pathStep) {
 			return max(found, match.Maybe)
 		}
 		matched := p.matchPath(c, &used.Candidate)
