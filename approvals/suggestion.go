@@ -17,14 +17,35 @@ func AllowsOf(pattern string) string {
 	if argument == "*" {
 		return "every call of " + tool
 	}
+	if begin, folder, ok := cutFolder(argument); ok {
+		return "`" + begin + "` with files below " + folder + " and harmless options" + notSecrets
+	}
+	if strings.HasPrefix(argument, "{") && strings.Contains(argument, ":*") {
+		return tool + " with these arguments, and any value for each *"
+	}
 	if begin, ok := strings.CutSuffix(argument, ":*"); ok {
 		return "`" + begin + "` with any operands and harmless options" + notSecrets
 	}
 	if begin, ok := strings.CutSuffix(argument, " *"); ok {
 		return "`" + begin + "` with any operands and harmless options" + notSecrets
 	}
+	if site, ok := strings.CutSuffix(argument, "/**"); ok && strings.Contains(argument, "://") {
+		return "every page below " + site
+	}
 	if folder, ok := strings.CutSuffix(argument, "/**"); ok {
 		return "every file below " + folder + ", new ones too" + notSecrets
 	}
 	return "exactly this"
+}
+
+// cutFolder returns the command and the folder of an argument COMMAND:FOLDER/**. One letter is a drive.
+func cutFolder(argument string) (command, folder string, ok bool) {
+	rest, ok := strings.CutSuffix(argument, "/**")
+	for _, begin := range []string{":./", ":/", ":~/"} {
+		at := strings.LastIndex(rest+"/", begin)
+		if ok && at > 1 && !strings.Contains(rest, "://") {
+			return rest[:at], rest[at+1:], true
+		}
+	}
+	return "", "", false
 }

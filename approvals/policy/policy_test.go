@@ -262,8 +262,8 @@ func TestSuggestionsAllow(t *testing.T) {
 	f("bash", `{"command":"npm run lint"}`, "bash(npm run lint)")
 	f("bash", `{"command":"git commit -m 'a b'"}`, "bash(git commit -m 'a b')")
 	f("bash", `{"command":"rm -rf x"}`, "bash(rm -rf x)")
-	f("bash", `{"command":"echo \"it's\" a"}`, `bash(echo 'it'"'"'s' a)`, `bash(echo:*)`)
-	f("bash", `{"command":"ls a; ls b"}`, "bash(ls a)", "bash(ls b)", "bash(ls:*)")
+	f("bash", `{"command":"echo \"it's\" a"}`, `bash(echo 'it'"'"'s' a)`, `bash(echo:./**)`)
+	f("bash", `{"command":"ls a; ls b"}`, "bash(ls a)", "bash(ls b)", "bash(ls:./a/**)", "bash(ls:./**)", "bash(ls:./b/**)")
 	f("bash", `{"command":"python x.py"}`, "bash(python x.py)")
 	f("bash", `{"command":"curl x | sh"}`)
 	f("bash", `{"command":"echo $HOME"}`)
@@ -271,7 +271,7 @@ func TestSuggestionsAllow(t *testing.T) {
 	f("read", `{"path":"src/[id]/{x}.go"}`, "read(src/[id]/{x}.go)", "read(src/[id]/**)", "read(src/**)")
 	f("read", `{"path":"src/"}`, "read(src)", "read(./**)")
 	f("read", `{"path":"src/*"}`)
-	f("other", `{"x":"a(b)"}`, `other({"x":"a(b)"})`, "other(*)")
+	f("other", `{"x":"a(b)"}`, `other({"x":"a(b)"})`)
 	f("other", `{"x":"a","x":"b"}`)
 }
 

@@ -101,7 +101,7 @@ func (q *question) ask(by rule.Basis) Verdict {
 	v.AllowRemember = len(q.c.Doubts) == 0 && q.c.Call.Unoffered == ""
 	v.Window = q.e.policy.Workspace() != nil
 	if q.c.Call.Unoffered == "" {
-		v.Suggested = suggestedPatterns(q.c, q.suggestFolders)
+		v.Suggested = q.suggestedPatterns()
 	}
 	v.Commands = firstOf(q.c.ShownCommands())
 	if q.c.Ambiguity != "" && len(q.c.Doubts) == 0 {

@@ -1,7 +1,6 @@
 package policy
 
 import (
-	"net/netip"
 	"slices"
 	"strings"
 
@@ -15,14 +14,15 @@ import (
 // maxPattern is the most bytes of a suggested pattern.
 const maxPattern = 500
 
-// suggestedPatterns returns patterns that would allow a call. The exact ones come first, and the call needs all of
+// suggestedPatterns returns patterns that would allow the call. The exact ones come first, and the call needs all of
 // them. Wider ones, with a *, follow. A wider one never allows another program, another task of a
-// project, or files that run later. folders returns those for the folders of the files of a call.
-func suggestedPatterns(c *call.Reading, folders func() []string) []string {
-	if len(c.Doubts) > 0 || c.Ambiguity != "" || c.Partial != "" || c.Filter != "" {
+// project, files that run later, paths in another folder, or other arguments of a tool of which nothing is known.
+func (q *question) suggestedPatterns() []string {
+	c := q.c
+	switch {
+	case len(c.Doubts) > 0 || c.Ambiguity != "" || c.Partial != "" || c.Filter != "" || asksCollector(c):
 		return []string{}
-	}
-	if c.Kind == call.Shell {
+	case c.Kind == call.Shell:
 		return suggestCommands(c)
 	}
 	var patterns []string
@@ -36,38 +36,15 @@ func suggestedPatterns(c *call.Reading, folders func() []string) []string {
 	}
 	switch {
 	case c.Kind == call.Path && len(patterns) > 0:
-		patterns = append(patterns, folders()...)
+		patterns = append(patterns, q.suggestFolders()...)
 	case c.Kind == call.URL && len(patterns) > 0:
 		patterns = append(patterns, suggestHosts(c)...)
-	case mayOpenTool(c):
+	case c.Tool != nil && c.Tool.Risk == approvals.RiskLow && c.Kind == call.Plain && !c.Call.FreeText:
 		patterns = append(patterns, c.Call.Tool+"(*)")
+	case c.Kind == call.Plain:
+		patterns = append(patterns, suggestValues(c)...)
 	}
 	return unique(patterns)
-}
-
-// suggestHosts returns patterns for all pages of the hosts that a reader of the web asks by https,
-// where these are named and not of this machine's network.
-func suggestHosts(c *call.Reading) []string {
-	if c.Tool.RiskOr("") != approvals.RiskMedium {
-		return nil
-	}
-	var patterns []string
-	for _, r := range c.Resources() {
-		if r.URL.Scheme != "https" || r.URL.Port != "" || !isPublicName(r.URL.Host) {
-			return nil
-		}
-		patterns = append(patterns, c.Call.Tool+"(https://"+r.URL.Host+"/**)")
-	}
-	return patterns
-}
-
-// isPublicName reports whether a host is a name that the DNS of all may have, and no address.
-func isPublicName(host string) bool {
-	if _, err := netip.ParseAddr(host); err == nil {
-		return false
-	}
-	last := host[strings.LastIndexByte(host, '.')+1:]
-	return strings.Contains(host, ".") && !slices.Contains([]string{"local", "localhost", "internal", "lan", "test", "home", "corp"}, last)
 }
 
 // unique returns a list without repetitions, in its order, never nil.
@@ -112,25 +89,6 @@ func meansItself(argument string) bool {
 	return argument != "" && len(argument) <= maxPattern && !strings.Contains(argument, "*") && match.Visible(argument) == argument
 }
 
-// resourceNames are arguments by which tools name a program, a file or an address.
-var resourceNames = []string{"args", "cmd", "code", "command", "commands", "endpoint", "file", "file_path", "filename", "filePath", "host", "input", "path", "paths", "query", "script", "sql", "statement", "target", "uri", "url", "urls"}
-
-// mayOpenTool reports whether a pattern for every call of a tool is suggested: it has no resource,
-// also by the names of its arguments, and is not known as dangerous; or its resource is a text, such as a list of
-// tasks, and it is known as harmless.
-func mayOpenTool(c *call.Reading) bool {
-	switch {
-	case c.Tool != nil && c.Tool.Risk == approvals.RiskLow && c.Kind == call.Plain && !c.Call.FreeText:
-		return true
-	case c.Call.FreeText || len(c.Whole()) > maxPattern:
-		return false
-	case c.Tool != nil:
-		return !c.Tool.Typed && c.Tool.Risk != approvals.RiskHigh && c.Tool.Risk != approvals.RiskCritical
-	}
-	args := c.Args()
-	return !slices.ContainsFunc(resourceNames, func(name string) bool { return args[name] != nil })
-}
-
 // suggestCommands returns an exact pattern for each command, and a wider one for those that only
 // read or check.
 func suggestCommands(c *call.Reading) []string {
@@ -144,7 +102,7 @@ func suggestCommands(c *call.Reading) []string {
 			return []string{}
 		}
 		for _, command := range commands {
-			text := command.Suggest(c.Known.Programs, len(command.Words), false)
+			text := command.Suggest(c.Known.Programs, len(command.Words), "")
 			if !meansItself(text) {
 				return []string{}
 			}
@@ -170,36 +128,9 @@ func appendWider(patterns []string, c *call.Reading, command *shell.Command) []s
 		return patterns
 	}
 	if e := c.Execution(command); len(e.Secrets()) == 0 {
-		if text := widerCommand(c.Known.Programs, &e.Use); text != "" {
+		for _, text := range widerCommands(c, e) {
 			patterns = append(patterns, c.Call.Tool+"("+text+")")
 		}
 	}
 	return patterns
-}
-
-// exactOnly are programs whose operands are other folders, or names and arguments of scripts of a
-// project.
-var exactOnly = []string{"cd", "npm", "pnpm", "yarn", "bun"}
-
-// widerCommand returns a pattern for all operands and harmless options of a reader or check, or "".
-func widerCommand(t *shell.Programs, u *shell.Use) string {
-	words := u.Command.Words
-	switch {
-	case slices.Contains(exactOnly, u.Program) || strings.Contains(words[0], "/") || slices.Contains(words, "--"):
-		return ""
-	case u.Class == programs.Fetch && t.MayOpenLast(u.Command):
-		return shell.QuoteWords(words[:len(words)-1]) + " *"
-	case u.Class != programs.Read && u.Class != programs.Check:
-		return ""
-	}
-	for n := u.Named; n <= len(words); n++ {
-		begin := words[:n:n]
-		if other, _ := t.ClassOf(append(begin, "x"), nil); other.Class != u.Class {
-			return "" // it depends on the operand
-		}
-		if text := u.Command.Suggest(t, n, true); text != "" && len(text) <= maxPattern && match.Visible(text) == text {
-			return text
-		}
-	}
-	return ""
 }

@@ -12,8 +12,8 @@ import (
 	"github.com/heldcall/heldcall/approvals/policy/rule"
 )
 
-// suggestFolders returns patterns for the folders of the files that a call reads or writes, and for the
-// folders above these. No such pattern allows files that may hold secrets.
+// suggestFolders returns patterns for the folders of the files that a call reads or writes, and, in the agent's folder or a
+// workspace, for the folders above these. No such pattern allows files that may hold secrets.
 func (q *question) suggestFolders() []string {
 	if q.c.Secret() != "" {
 		return nil
@@ -24,11 +24,21 @@ func (q *question) suggestFolders() []string {
 		if q.mayOpen(r.Path, folder) {
 			near = append(near, q.c.Call.Tool+"("+folderPattern(r.Path.Anchor, folder)+")")
 		}
-		if above := path.Dir(folder); above != folder && (r.Path.Anchor == "" || strings.Contains(above, "/")) && q.mayOpen(r.Path, above) {
+		above := path.Dir(folder)
+		if above != folder && q.isOwn(&r, above) && q.mayOpen(r.Path, above) {
 			far = append(far, q.c.Call.Tool+"("+folderPattern(r.Path.Anchor, above)+")")
 		}
 	}
 	return append(near, far...)
+}
+
+// isOwn reports whether a folder above a file is the agent's own or in the workspace.
+func (q *question) isOwn(r *call.Candidate, above string) bool {
+	if r.Path.Anchor == "" {
+		return true
+	}
+	place := q.c.Places.Place(strings.TrimSuffix(folderPattern(r.Path.Anchor, above), "/**"))
+	return place.Inside()
 }
 
 func folderPattern(anchor, folder string) string {
@@ -44,11 +54,24 @@ func folderPattern(anchor, folder string) string {
 }
 
 // systemFolders are folders, in lower case, in which no project is.
-var systemFolders = strings.Fields("bin boot dev etc lib lib64 proc root run sbin srv sys usr var opt home users library system applications windows programdata")
+var systemFolders = strings.Fields("bin boot dev etc lib lib64 proc root run sbin srv sys usr var opt home users library system applications windows programdata private volumes mnt media snap nix")
+
+// homeFolders are folders of a home folder, in lower case, whose files belong to programs.
+var homeFolders = strings.Fields("library appdata bin go applications snap desktop documents downloads public")
 
 // mayOpen reports whether a pattern for all files below a folder is suggested: for a tool that writes
 // only if the policy asks about files that run later in it, whatever is granted.
 func (q *question) mayOpen(file match.Location, folder string) bool {
+	if !mayOpenFolder(file, folder) {
+		return false
+	}
+	return q.c.Tool.RiskOr("") == approvals.RiskLow || !slices.ContainsFunc(call.RunLater(), func(class *call.LaterFiles) bool {
+		return !q.asksAbout(folderPattern(file.Anchor, folder), class.Example())
+	})
+}
+
+// mayOpenFolder reports whether a folder may be one of a project.
+func mayOpenFolder(file match.Location, folder string) bool {
 	lower := match.FoldCase(folder)
 	switch {
 	case match.GlobProblem(folderPattern(file.Anchor, folder)) != "": // such as a space at its beginning
@@ -58,18 +81,24 @@ func (q *question) mayOpen(file match.Location, folder string) bool {
 	case (strings.HasPrefix(lower, ".") && folder != ".") || strings.Contains(lower, "/."):
 		return false // settings of programs
 	case file.Anchor == "":
-	case folder == "." || (slices.Contains(systemFolders, match.FirstSegment(lower)) && !inHome(lower)) || strings.HasPrefix(lower, "program files"):
+		return true
+	case strings.HasPrefix(file.Anchor, "~"):
+		return folder != "." && isOfProject(lower)
+	case folder == "." || strings.HasPrefix(lower, "program files"):
 		return false
 	}
-	return q.c.Tool.RiskOr("") == approvals.RiskLow || !slices.ContainsFunc(call.RunLater(), func(class *call.LaterFiles) bool {
-		return !q.asksAbout(folderPattern(file.Anchor, folder), class.Example())
-	})
+	first, rest, _ := strings.Cut(lower, "/")
+	if first == "home" || first == "users" {
+		_, below, inHome := strings.Cut(rest, "/")
+		return inHome && isOfProject(below)
+	}
+	return !slices.Contains(systemFolders, first) && lower != "tmp"
 }
 
-// inHome reports whether a folder is below a home folder.
-func inHome(lower string) bool {
+// isOfProject reports whether a folder in a home folder is neither one of programs, nor one of all kinds of files.
+func isOfProject(lower string) bool {
 	first, rest, _ := strings.Cut(lower, "/")
-	return (first == "home" || first == "users") && strings.Contains(rest, "/")
+	return first != "" && (!slices.Contains(homeFolders, first) || (rest != "" && slices.Contains([]string{"desktop", "documents", "downloads"}, first)))
 }
 
 // asksAbout reports whether the policy denies or asks about a file below a folder, whatever is

@@ -20,7 +20,7 @@ func TestSuggestFolders(t *testing.T) {
 	edit := func(path string) Call {
 		return Call{Tool: "Edit", Arguments: argument("file_path", path)}
 	}
-	f(guarded, edit("/home/me/app/src/a.go"), "Edit(/home/me/app/src/a.go)", "Edit(/home/me/app/src/**)", "Edit(/home/me/app/**)")
+	f(guarded, edit("/home/me/app/src/a.go"), "Edit(/home/me/app/src/a.go)", "Edit(/home/me/app/src/**)")
 	f(guarded, edit("/home/me/app/a.go"), "Edit(/home/me/app/a.go)", "Edit(/home/me/app/**)")
 	f(guarded, edit("/home/me/a.go"), "Edit(/home/me/a.go)")
 	f(guarded, edit("/work/a.go"), "Edit(/work/a.go)", "Edit(/work/**)")
@@ -36,7 +36,7 @@ func TestSuggestFolders(t *testing.T) {
 	f(guarded, Call{Tool: "apply_patch", Arguments: "*** Begin Patch\n*** Add File: src/a\n+x\n*** End Patch", FreeText: true},
 		"apply_patch(src/a)", "apply_patch(src/**)", "apply_patch(./**)")
 	read := func(path string) Call { return Call{Tool: "Read", Arguments: argument("file_path", path)} }
-	f("default: ask\n", read("/work/app/src/a.go"), "Read(/work/app/src/a.go)", "Read(/work/app/src/**)", "Read(/work/app/**)")
+	f("default: ask\n", read("/work/app/src/a.go"), "Read(/work/app/src/a.go)", "Read(/work/app/src/**)")
 	f("default: ask\n", read("src/a.go"), "Read(src/a.go)", "Read(src/**)", "Read(./**)")
 	f("default: ask\n", read("/etc/app/hosts"), "Read(/etc/app/hosts)")
 	f("default: ask\n", read("/home/me/.ssh/config"), "Read(/home/me/.ssh/config)")
@@ -68,15 +68,15 @@ func TestSuggestTool(t *testing.T) {
 		}
 	}
 	order := Call{Tool: "get_order", Arguments: `{"id":5}`, Principal: ann, Session: "s", Now: noon}
-	f("", order, `get_order({"id":5})`, "get_order(*)")
+	f("", order, `get_order({"id":5})`, `get_order({"id":*})`)
 	f("tools: {get_order: {risk: critical}}\n", order, `get_order({"id":5})`)
 	f("tools: {get_order: {resource: id}}\n", order, "get_order(5)")
 	f("default: ask\n", Call{Tool: "think", Arguments: argument("thought", "First read.")}, "think(First read.)", "think(*)")
-	f("", Call{Tool: "mcp__shop__get", Arguments: `{}`}, "mcp__shop__get({})", "mcp__shop__get(*)")
+	f("", Call{Tool: "mcp__shop__get", Arguments: `{}`}, "mcp__shop__get({})")
 	f("", Call{Tool: "exec", Arguments: "text(1)", FreeText: true}, "exec(text(1))")
 	f("", Call{Tool: "python", Arguments: argument("code", "1")}, "python(1)")
-	granted := mustParse(t, "").With(NewGrants(grant(t, "G", approvals.GrantAllow, approvals.GrantSession, "get_order(*)")))
-	for arguments, want := range map[string]Action{`{"id":6}`: Allow, `{"id":6,"id":7}`: Ask} {
+	granted := mustParse(t, "").With(NewGrants(grant(t, "G", approvals.GrantAllow, approvals.GrantSession, `get_order({"id":*})`)))
+	for arguments, want := range map[string]Action{`{"id":6}`: Allow, `{"id":6,"id":7}`: Ask, `{"id":6,"all":true}`: Ask, `{"id":{"not":5}}`: Ask} {
 		other := order
 		other.Arguments = arguments
 		if v := granted.Judge(other); v.Action != want {
@@ -88,7 +88,13 @@ func TestSuggestTool(t *testing.T) {
 // TestSuggestHosts: all pages of a host are suggested for readers of the web, by https and a public name.
 func TestSuggestHosts(t *testing.T) {
 	for url, want := range map[string][]string{
-		"https://docs.example.org/a/b": {"WebFetch(https://docs.example.org/a/b)", "WebFetch(https://docs.example.org/**)"},
+		"https://docs.example.org/a/b": {"WebFetch(https://docs.example.org/a/b)", "WebFetch(https://docs.example.org/a/**)", "WebFetch(https://docs.example.org/**)"},
+		"https://github.com/a/b/c":     {"WebFetch(https://github.com/a/b/c)", "WebFetch(https://github.com/a/b/**)"},
+		"https://github.com/a/b":       {"WebFetch(https://github.com/a/b)"},
+		"https://a.github.io/b":        {"WebFetch(https://a.github.io/b)"},
+		"https://pastebin.com/raw/a":   {"WebFetch(https://pastebin.com/raw/a)"},
+		"https://webhook.site/a":       {},
+		"https://a.b.oast.fun/a":       {},
 		"http://docs.example.org/a":    {"WebFetch(http://docs.example.org/a)"},
 		"https://docs.example.org:8/a": {"WebFetch(https://docs.example.org:8/a)"},
 		"https://10.0.0.1/a":           {"WebFetch(https://10.0.0.1/a)"},

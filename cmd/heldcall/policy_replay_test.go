@@ -206,13 +206,13 @@ func TestPolicyLearn(t *testing.T) {
 		"  bash(go vet ./a): approved once in 1 session; a proposal needs 3 in 2\n"+
 		"  bash(go vet ./b): approved once in 1 session; a proposal needs 3 in 2\n"+
 		"  bash(go vet ./c): approved once in 1 session; a proposal needs 3 in 2\n"+
-		"  bash(go vet:*): approved 3 times in 1 session; a proposal needs 3 in 2\n"+
+		"  bash(go vet:./**): approved 3 times in 1 session; a proposal needs 3 in 2\n"+
 		"  bash(make): approved once in 1 session; a proposal needs 3 in 2\n"+
 		"No rule is proposed, from 4 requests.\n" {
 		t.Errorf("without enough sessions:\n%s", got)
 	}
-	line := "- allow: ['bash(go vet:*)'] # approved 3 times in 1 session by " + time.Now().UTC().Format(time.DateOnly)
-	want := "bash(go vet:*)\n  approved 3 times in 1 session, never denied; 3 prompts fewer, of 4\n  allows " + approvals.AllowsOf("bash(go vet:*)") +
+	line := "- allow: ['bash(go vet:./**)'] # approved 3 times in 1 session by " + time.Now().UTC().Format(time.DateOnly)
+	want := "bash(go vet:./**)\n  approved 3 times in 1 session, never denied; 3 prompts fewer, of 4\n  allows " + approvals.AllowsOf("bash(go vet:./**)") +
 		"\n     1x bash go vet ./a\n     1x bash go vet ./b\n     1x bash go vet ./c\n\n" +
 		"--- " + file + "\n+++ " + file + "\n@@ -3,6 +3,7 @@\n   bash: {resource: command, as: shell}\n rules:\n   - deny: ['bash(rm *)'] # never\n+  " + line + "\n \n # nothing yet\n taint: []\n"
 	if got := learns(exitDone, "--sessions", "1"); got != want {

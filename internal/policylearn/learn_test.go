@@ -139,23 +139,23 @@ func TestProposals(t *testing.T) {
 	}{
 		"the wider pattern of calls that differ": {
 			calls: bash("approve", "go vet ./a", "go vet ./b", "go vet ./c"),
-			want:  []string{"bash(go vet:*) 3/2 3/3 of 3"},
+			want:  []string{"bash(go vet:./**) 3/2 3/3 of 3"},
 			left:  map[string]string{"bash(go vet ./a)": "approved once in 1 session; a proposal needs 3 in 2"},
 		},
 		"the exact pattern of one call": {
 			calls: bash("approve", "go vet ./a", "go vet ./a", "go vet ./a"),
 			want:  []string{"bash(go vet ./a) 3/2 3/3 of 3"},
-			left:  map[string]string{"bash(go vet:*)": "bash(go vet ./a) is proposed in its place"},
+			left:  map[string]string{"bash(go vet:./**)": "bash(go vet ./a) is proposed in its place"},
 		},
 		"a wider pattern with more approvals": {
 			calls: bash("approve", "go vet ./a", "go vet ./a", "go vet ./a", "go vet ./b"),
-			want:  []string{"bash(go vet:*) 4/2 4/4 of 4"},
-			left:  map[string]string{"bash(go vet ./a)": "bash(go vet:*) is proposed in its place"},
+			want:  []string{"bash(go vet:./**) 4/2 4/4 of 4"},
+			left:  map[string]string{"bash(go vet ./a)": "bash(go vet:./**) is proposed in its place"},
 		},
 		"a denial drops what it matches": {
 			calls: all(bash("approve", "go vet ./a", "go vet ./a", "go vet ./a", "go vet ./b"), bash("deny", "go vet -vettool=x ./...", "go vet ./c")),
 			want:  []string{"bash(go vet ./a) 3/2 3/3 of 6"},
-			left:  map[string]string{"bash(go vet:*)": "was denied on 2026-11-22: go vet -vettool=x ./..."},
+			left:  map[string]string{"bash(go vet:./**)": "was denied on 2026-11-22: go vet -vettool=x ./..."},
 		},
 		"so do other ends": {
 			calls: all(bash("approve", "make a", "make a", "make a", "make b", "make b", "make b", "make c", "make c", "make c"),
@@ -202,7 +202,7 @@ func TestProposals(t *testing.T) {
 		"folders": {
 			policy: guarded, calls: edits("approve", "/work/app/src/a.go", "/work/app/src/b.go", "/work/app/src/a.go"),
 			want: []string{"Edit(/work/app/src/**) 3/2 3/3 of 3"},
-			left: map[string]string{"Edit(/work/app/**)": "Edit(/work/app/src/**) is proposed"},
+			left: map[string]string{"Edit(/work/app/src/a.go)": "approved 2 times in"},
 		},
 		"wrapped calls": {
 			calls: []decided{
@@ -240,8 +240,8 @@ func TestProposals(t *testing.T) {
 func TestProposal(t *testing.T) {
 	_, _, got := learn(t, "default: ask\n", approvals.ProposalQuery{}, bash("approve", "go vet ./a", "go vet ./b", "go vet ./a", "echo it's"))
 	want := []approvals.Proposal{{
-		Policy: "policy.yaml", Pattern: "bash(go vet:*)", Line: "- allow: ['bash(go vet:*)'] # approved 3 times in 2 sessions by 2026-11-22",
-		Allows: approvals.AllowsOf("bash(go vet:*)"), Approved: 3, Sessions: 2, Last: noon.Add(2 * time.Second), Fewer: 3, Alone: 3,
+		Policy: "policy.yaml", Pattern: "bash(go vet:./**)", Line: "- allow: ['bash(go vet:./**)'] # approved 3 times in 2 sessions by 2026-11-22",
+		Allows: approvals.AllowsOf("bash(go vet:./**)"), Approved: 3, Sessions: 2, Last: noon.Add(2 * time.Second), Fewer: 3, Alone: 3,
 		Calls: []approvals.ProposedCall{{ToolName: "bash", Preview: "go vet ./a", Calls: 2}, {ToolName: "bash", Preview: "go vet ./b", Calls: 1}},
 	}}
 	if d := cmp.Diff(want, got.Items); d != "" || got.Of != 4 {

@@ -145,15 +145,14 @@ func narrowest(all []*candidate, leave func(*candidate, string)) []*candidate {
 	return final
 }
 
-// within reports whether a candidate is narrower than another. Suggestions are written so that the
-// wider one is a beginning of the narrower one.
+// within reports whether a candidate is narrower than another. Suggestions are written so that the wider one is, up to its
+// first *, a beginning of the narrower one; in front of a folder is a colon in place of a space.
 func (c *candidate) within(wide *candidate) bool {
-	begin := strings.TrimSuffix(wide.pattern, ")")
-	for _, end := range []string{":*", "**", "*"} {
-		if cut, ok := strings.CutSuffix(begin, end); ok {
-			return c != wide && strings.HasPrefix(c.pattern, strings.TrimSuffix(cut, "./")) &&
-				!slices.ContainsFunc(c.approved, func(request *asked) bool { return !slices.Contains(wide.approved, request) })
-		}
+	begin, _, open := strings.Cut(wide.pattern, "*")
+	if command, _, isFolder := strings.Cut(begin, ":./"); isFolder && !strings.HasPrefix(c.pattern, begin) {
+		begin = command
 	}
-	return false
+	begin = strings.TrimSuffix(strings.TrimSuffix(begin, "./"), ":")
+	return open && c != wide && strings.HasPrefix(c.pattern, begin) &&
+		!slices.ContainsFunc(c.approved, func(request *asked) bool { return !slices.Contains(wide.approved, request) })
 }

@@ -70,14 +70,59 @@ func (e *Execution) Within(scratch bool) bool {
 	if scratch {
 		at = 1
 	}
-	return e.call.Places.note(e.outside[at].get(func() string { return e.findOutside(scratch) }))
+	return e.call.Places.note(e.outside[at].get(func() string { return e.findOutside(area{scratch: scratch}) }))
 }
 
-// findOutside returns why not every path that the command may name is inside the workspace, as a part of a sentence, or "".
-func (e *Execution) findOutside(scratch bool) string {
+// Below reports whether every path that the command may name is in a folder. A folder that begins with ./ is that of the
+// agent, and of a workspace each of its folders, where links count by where they lead. A command that names no path is in
+// the agent's folder itself only.
+func (e *Execution) Below(folder string) bool {
+	l, problem := match.Locate(folder)
+	isRead := func(path shell.PathUse) bool { return path.Access != shell.Touches }
+	if problem != "" || (l.Body != "" && e.Use.Operands != programs.NoPaths && !slices.ContainsFunc(e.Use.Paths, isRead) && e.Use.Class == programs.Read) {
+		return false
+	}
+	return e.findOutside(area{below: &l}) == ""
+}
+
+// area is where the paths of a command must be: in the workspace, or below a folder.
+type area struct {
+	scratch bool            // paths in the folder for temporary files count as inside
+	below   *match.Location // nil: the workspace
+}
+
+// outside returns why a path is not in the area, as a part of a sentence, or "".
+func (a area) outside(p *Places, path string) string {
+	if a.below != nil && (a.below.Anchor != "" || !p.call.Known.Workspace.HasFolders()) {
+		l, problem := match.Locate(path)
+		if problem == "" && l.Within(*a.below) {
+			return ""
+		}
+		return match.Quote(path) + " is in another folder"
+	}
+	place := p.find(path)
+	switch {
+	case place.Outside != "":
+		if a.scratch && p.call.Known.Workspace.Scratch(path) {
+			return ""
+		}
+		return place.Outside
+	case a.below != nil && slices.ContainsFunc(place.Forms(), func(l match.Location) bool { return !l.Within(*a.below) }):
+		return match.Quote(path) + " is in another folder"
+	}
+	return ""
+}
+
+// findOutside returns why not every path that the command may name is in an area, as a part of a sentence, or "".
+func (e *Execution) findOutside(in area) string {
 	words := e.Command.Words
-	if why := cmp.Or(e.pathOutside("", scratch), e.Foreign()); why != "" {
+	if why := e.Foreign(); why != "" {
 		return why
+	}
+	if in.below == nil || in.below.Body == "" {
+		if why := e.pathOutside("", in); why != "" {
+			return why
+		}
 	}
 	if words[0] == "cd" && !slices.ContainsFunc(words[1:], shell.IsOperand) {
 		return "the cd leads to the home folder, or back to one that is not known"
@@ -87,7 +132,7 @@ func (e *Execution) findOutside(scratch bool) string {
 		code = append(slices.Clip(code), words[min(1, e.Use.Script):e.Use.Script+1]...) // options may name code too
 	}
 	for _, word := range code { // in the folder for temporary files it is not the project's
-		if why := e.wordOutside(word, false); why != "" {
+		if why := e.wordOutside(word, area{below: in.below}); why != "" {
 			return why
 		}
 	}
@@ -99,7 +144,7 @@ func (e *Execution) findOutside(scratch bool) string {
 		if file, test, found := strings.Cut(word, "::"); found && e.Use.Class == programs.Check && !strings.Contains(test, "/") {
 			word = file // a test in a file
 		}
-		if why := e.wordOutside(word, scratch); why != "" {
+		if why := e.wordOutside(word, in); why != "" {
 			return why
 		}
 	}
@@ -126,7 +171,7 @@ func beforeSubcommand(use *shell.Use) []string {
 var goTools = []string{"go", "golangci-lint", "staticcheck", "revive", "govulncheck", "errcheck"}
 
 // wordOutside returns why a word of the command may be a path that is not inside the workspace, or "".
-func (e *Execution) wordOutside(word string, scratch bool) string {
+func (e *Execution) wordOutside(word string, in area) string {
 	program := e.Command.Words[0]
 	if match.LeadsUp(word) {
 		// A shell may be in another folder than its call: after a cd that failed, or one of an
@@ -137,7 +182,7 @@ func (e *Execution) wordOutside(word string, scratch bool) string {
 		word = strings.TrimSuffix(word, "...") // every package below
 	}
 	if from, to, found := strings.Cut(word, ".."); found && program == "git" && shell.IsOperand(word) { // revisions
-		return cmp.Or(e.wordOutside(from, scratch), e.wordOutside(strings.TrimPrefix(to, "."), scratch))
+		return cmp.Or(e.wordOutside(from, in), e.wordOutside(strings.TrimPrefix(to, "."), in))
 	}
 	for text := range pathsIn(word) {
 		if text == "" || isDevice(text) || (match.HasDrive(word) && text == word[2:]) || (shell.IsOperand(word) && strings.HasPrefix(text, "-")) {
@@ -146,7 +191,7 @@ func (e *Execution) wordOutside(word string, scratch bool) string {
 		if namesRevision(text) {
 			text = "./" + text // the file is a part of its own
 		}
-		if why := e.pathOutside(text, scratch); why != "" {
+		if why := e.pathOutside(text, in); why != "" {
 			return why
 		}
 	}
@@ -182,15 +227,15 @@ func (e *Execution) Place(path shell.Word) (place approvals.Place) {
 }
 
 // pathOutside judges a path from each folder in which the command may run, or that folder.
-func (e *Execution) pathOutside(text string, scratch bool) string {
+func (e *Execution) pathOutside(text string, in area) string {
 	p := &e.call.Places
 	text = match.JoinFolder(e.Command.Folder, text)
 	if len(p.folders) == 0 && text == "" {
 		return "" // the agent's own
 	}
 	for _, path := range p.from(text) {
-		if place := p.find(path); place.Outside != "" && !(scratch && e.call.Known.Workspace.Scratch(path)) {
-			return place.Outside
+		if why := in.outside(p, path); why != "" {
+			return why
 		}
 	}
 	return ""

@@ -65,6 +65,9 @@ func (p *Places) find(text string) workspace.Place {
 	return place
 }
 
+// Place returns where a path is, as far as that is known.
+func (p *Places) Place(text string) workspace.Place { return p.find(text) }
+
 // leaves reports whether a path is not certainly inside the workspace.
 func (p *Places) leaves(text string) bool {
 	place := p.find(text)

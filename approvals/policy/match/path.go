@@ -81,6 +81,12 @@ func JoinFolder(folder, text string) string {
 // isBelow reports whether a path is in the agent's folder.
 func (l Location) isBelow() bool { return l.Anchor == "" && l.Up == 0 }
 
+// Within reports whether a path is a folder or in it.
+func (l Location) Within(folder Location) bool {
+	return l.Anchor == folder.Anchor && l.Up == 0 && folder.Up == 0 &&
+		(folder.Body == "" || l.Body == folder.Body || strings.HasPrefix(l.Body, folder.Body+"/"))
+}
+
 func (l Location) inProc() bool {
 	return l.Anchor == "/" && (l.Body == "proc" || strings.HasPrefix(l.Body, "proc/"))
 }

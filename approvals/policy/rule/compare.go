@@ -196,6 +196,9 @@ func (p *Pattern) CoversCommand(c *call.Reading, command *shell.Command) bool {
 	if !p.SpelledOut() && execution.Foreign() != "" {
 		return false
 	}
+	if below := p.argument.shell.Below(); below != "" && !execution.Below(below) {
+		return false
+	}
 	return !p.Rule.Within || execution.Within(p.Rule.Scratch)
 }
 
@@ -237,6 +240,8 @@ func (p *Pattern) Covers(c *call.Reading, r *call.Candidate) bool {
 		return p.argument.path != nil && r.Problem == "" && p.coversPath(c, r)
 	case c.Kind == call.URL:
 		return p.argument.url != nil && r.Problem == "" && p.argument.url.Covers(r.URL)
+	case p.argument.object != nil && r.Text == c.Whole() && !c.Call.FreeText:
+		return p.argument.object.Covers(r.Text)
 	default:
 		return p.argument.plain.Match(r.Text)
 	}

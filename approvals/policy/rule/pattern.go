@@ -38,7 +38,8 @@ type Pattern struct {
 type argumentForms struct {
 	star         bool // the argument is nothing but stars
 	plain, lower match.TextGlob
-	path         *match.PathGlob // nil if the argument is no path
+	object       *match.ObjectGlob // nil if the argument is no object of JSON with a * as a value
+	path         *match.PathGlob   // nil if the argument is no path
 	pathErr      error
 	url          *match.URLGlob // nil if the argument is no URL
 	urlErr       error
@@ -82,8 +83,9 @@ func newArgument(text string) argumentForms {
 		star:    strings.Trim(text, "*") == "",
 		plain:   match.NewTextGlob(text),
 		lower:   match.NewTextGlob(match.FoldCase(text)),
-		command: shell.NewPattern(text),
+		command: shell.NewPattern(shell.WithoutFolder(text)),
 	}
+	a.object = match.NewObjectGlob(text)
 	a.path, a.pathErr = match.NewPathGlob(text)
 	a.url, a.urlErr = match.NewURLGlob(text)
 	a.shell, a.shellErr = shell.NewAllowPattern(text)

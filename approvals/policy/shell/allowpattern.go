@@ -1,8 +1,10 @@
 package shell
 
 import (
+	"cmp"
 	"errors"
 	"fmt"
+	"regexp"
 	"slices"
 	"strings"
 
@@ -18,6 +20,7 @@ type AllowPattern struct {
 	rest       bool       // a last word * or **: one or more words; alone: any command without options
 	every      bool       // a last word **: any words
 	open       bool       // a trailing :*: the last word may go on after a colon, any words may follow
+	below      string     // a trailing :FOLDER/**: operands and listed options may follow, with paths in this folder; or ""
 	colon      match.Glob // the last word, then a colon and any text, where open
 	SpelledOut bool       // no * at all
 	redirect   bool       // of a redirection: see redirect.go
@@ -54,9 +57,9 @@ func NewAllowPattern(text string) (*AllowPattern, error) {
 	return newAllowPattern(call.Args)
 }
 
-// Suggest returns the argument of the allow pattern of the first n words of a command, open to any operands if it is
-// open, or "" if that does not cover the command.
-func (c *Command) Suggest(t *Programs, n int, open bool) string {
+// Suggest returns the argument of the allow pattern of the first n words of a command, open to operands and listed options
+// with paths below a folder if there is one, or "" if that does not cover the words of the command.
+func (c *Command) Suggest(t *Programs, n int, below string) string {
 	if c.seen != nil && strings.Contains(strings.Join(c.seen[:n], ""), unknown) {
 		return "" // its words have a sign in place of unknown text
 	}
@@ -64,17 +67,17 @@ func (c *Command) Suggest(t *Programs, n int, open bool) string {
 	if !literal || n < len(c.Words) {
 		text = QuoteWords(c.Words[:n])
 	}
-	if open {
-		text += ":*"
+	if below != "" {
+		text += ":" + below + "/**"
 	}
-	if !literal {
+	if !literal || below != "" {
 		if p, err := NewAllowPattern(text); err != nil || !p.Covers(c, t, 0) {
 			return ""
 		}
 		return text
 	}
 	var room [8]match.Glob
-	p := AllowPattern{words: room[:0], open: open, SpelledOut: !open}
+	p := AllowPattern{words: room[:0], SpelledOut: true}
 	for i := range n {
 		p.words = append(p.words, match.Glob{Parts: c.Words[i : i+1 : i+1]})
 	}
@@ -99,11 +102,14 @@ func newAllowPattern(words []*syntax.Word, redirect ...match.Glob) (*AllowPatter
 	return p, nil
 }
 
-// takeTail removes a last word * or **, or a trailing :*, from the words.
+// takeTail removes a last word * or **, or a trailing :* or :FOLDER/**, from the words.
 func (p *AllowPattern) takeTail() {
 	n := len(p.words) - 1
 	last := p.words[n].Parts
-	switch {
+	switch word, folder := cutFolder(last); {
+	case folder != "" && !p.redirect:
+		p.open, p.below, p.colon = true, folder, p.words[n]
+		p.words[n] = match.Glob{Parts: []string{word}}
 	case slices.Equal(last, []string{"", ""}), slices.Equal(last, []string{"", "", ""}):
 		p.rest, p.every = true, len(last) > 2
 		p.words = p.words[:n]
@@ -115,6 +121,35 @@ func (p *AllowPattern) takeTail() {
 		p.colon = p.words[n].WithColon()
 	}
 }
+
+// cutFolder returns the word and the folder in the parts of a glob WORD:FOLDER/**. The folder begins with ./, / or ~/.
+func cutFolder(parts []string) (word, folder string) {
+	if len(parts) != 3 || parts[1] != "" || parts[2] != "" {
+		return "", ""
+	}
+	word, folder, _ = strings.Cut(parts[0], ":")
+	above, inside := strings.CutSuffix(folder, "/")
+	first, _, _ := strings.Cut(folder, "/")
+	if !inside || word == "" || (first != "." && first != "" && first != "~") || match.LeadsUp(folder) {
+		return "", ""
+	}
+	return word, cmp.Or(above, "/")
+}
+
+// folderTail is the end of a pattern WORD:FOLDER/**.
+var folderTail = regexp.MustCompile(`:(\./|/|~/)\S*\*\*$`)
+
+// WithoutFolder returns the text of a pattern with :* in place of :FOLDER/** at its end: a deny or ask rule holds in all
+// folders.
+func WithoutFolder(text string) string {
+	if p, err := NewAllowPattern(text); err != nil || p.below == "" {
+		return text
+	}
+	return folderTail.ReplaceAllString(text, ":*")
+}
+
+// Below returns the folder in which all paths of a command must be that the pattern covers, "" for no such limit.
+func (p *AllowPattern) Below() string { return p.below }
 
 // Word is the word of a pattern for a word of a command, if it has one.
 func (p *AllowPattern) Word(i int) (match.Glob, bool) {
@@ -178,6 +213,9 @@ func (p *AllowPattern) Covers(c *Command, t *Programs, as Meaning) bool {
 // Ends returns the index of the first word of a command that the pattern does not cover, the number of words if it is for
 // longer commands, or -1 if it covers the command.
 func (p *AllowPattern) Ends(c *Command, t *Programs, as Meaning) int {
+	if p.below != "" { // what it covers is in the table
+		as = 0
+	}
 	switch {
 	case len(c.Sets()) > 0:
 		return 0
@@ -338,7 +376,7 @@ func (p *AllowPattern) coversWord(i int, word string, star, wild bool) bool {
 		word = strings.NewReplacer("*", unknown, "?", unknown).Replace(word)
 	}
 	if !g.Match(word) {
-		if !p.open || i < len(p.words)-1 || !p.colon.Match(word) {
+		if !p.open || p.below != "" || i < len(p.words)-1 || !p.colon.Match(word) {
 			return false
 		}
 		g = p.colon

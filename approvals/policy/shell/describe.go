@@ -107,7 +107,10 @@ func describeAny(every bool) Described {
 // covers tells what a last * covers.
 func (p *AllowPattern) covers(t *Programs, words []string, as Meaning) string {
 	text := QuoteWords(words)
-	if p.every {
+	switch {
+	case p.below != "":
+		return text + " with files below " + p.below + ", and options that the table lists"
+	case p.every:
 		return text + " with any words, whatever they do"
 	}
 	if !p.NamesProgram() {

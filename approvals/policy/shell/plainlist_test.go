@@ -50,7 +50,7 @@ func holdsLiteral(t *testing.T, commands []*Command) {
 	of := func(c *Command) []string {
 		texts := []string{c.Display()}
 		for n := range c.Words {
-			texts = append(texts, c.Suggest(known, n+1, false), c.Suggest(known, n+1, true))
+			texts = append(texts, c.Suggest(known, n+1, ""), c.Suggest(known, n+1, "."))
 		}
 		return texts
 	}

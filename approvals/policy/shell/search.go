@@ -59,12 +59,15 @@ var (
 )
 
 // ShowsEnvironment reports whether word i of a command prints environment variables, which may be
-// keys: a filter of jq, the letter e of ps, the script env of npm.
+// keys: a filter of jq, also in gh, the letter e of ps, the script env of npm.
 func (c *Command) ShowsEnvironment(i int) bool {
 	word, before := c.Words[i], c.Words[i-1]
 	switch c.Words[0] {
 	case "jq":
 		return jqEnvironment.MatchString(word)
+	case "gh":
+		isFilter := before == "-q" || before == "--jq" || strings.HasPrefix(word, "--jq=") || strings.HasPrefix(word, "-q")
+		return isFilter && jqEnvironment.MatchString(word)
 	case "ps":
 		return psEnvironment.MatchString(word) && !psValue.MatchString(before)
 	}

@@ -14,7 +14,7 @@ flows('grants', {
 		await page.getByRole('button', { name: 'Always allow…' }).click();
 		const form = page.locator('.call form');
 		await form.getByText(/It would have covered [1-9]/).waitFor();
-		await form.getByText('bash(go test:*)', { exact: true }).click();
+		await form.getByText('bash(go test:./**)', { exact: true }).click();
 		await form.getByLabel('Applies to').selectOption('session');
 		await form.getByLabel('For how long').selectOption('1 hour');
 		await stage.check(page);
@@ -27,7 +27,7 @@ flows('grants', {
 
 		await page.getByRole('link', { name: 'Grants' }).click();
 		const grant = page.locator('.grant', { hasText: session.session });
-		await grant.getByText('bash(go test:*)').waitFor();
+		await grant.getByText('bash(go test:./**)').waitFor();
 		await stage.check(page);
 		await stage.shot(page, 'grants');
 		await grant.getByRole('button', { name: 'Revoke' }).click();
