@@ -81,6 +81,14 @@ func JoinFolder(folder, text string) string {
 // isBelow reports whether a path is in the agent's folder.
 func (l Location) isBelow() bool { return l.Anchor == "" && l.Up == 0 }
 
+// Absolute returns an absolute path as text, or "" of another one.
+func (l Location) Absolute() string {
+	if l.Anchor != "/" || l.Up > 0 {
+		return ""
+	}
+	return "/" + l.Body
+}
+
 // Within reports whether a path is a folder or in it.
 func (l Location) Within(folder Location) bool {
 	return l.Anchor == folder.Anchor && l.Up == 0 && folder.Up == 0 &&

@@ -33,6 +33,9 @@ func (w *Workspace) ForeignRepository(folder string) string {
 	case err != nil:
 		return match.Quote(folder) + " cannot be looked at"
 	}
+	if _, isOwn := w.worktreeOf(real); isOwn {
+		return ""
+	}
 	if w.isForeign(real) {
 		return match.Quote(folder) + " is in a repository of its own, whose settings can run programs"
 	}

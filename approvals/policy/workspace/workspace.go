@@ -140,11 +140,11 @@ func (w *Workspace) find(text string, listed func(match.Location) bool) Place {
 	case l.Anchor == "" && w.start == "":
 		return Place{Outside: fmt.Sprintf("where %s is depends on the agent's folder, which is not known", match.Quote(text))}
 	}
-	var p Place
-	for _, f := range w.folders {
-		if below, inside := belowOf(f.at, l); inside {
-			p.Below = append(p.Below, below)
-			p.Listed = p.Listed || listed(f.at)
+	p, all := w.folders.belowOf(l, listed), w.folders
+	if len(p.Below) == 0 {
+		if tree, isOwn := w.worktreeOf(l.Absolute()); isOwn {
+			all = append(slices.Clip(all), tree)
+			p = all.belowOf(l, listed)
 		}
 	}
 	switch {
@@ -153,14 +153,25 @@ func (w *Workspace) find(text string, listed func(match.Location) bool) Place {
 	case slices.ContainsFunc(w.own, func(own match.Location) bool { return within(own, l) }):
 		p.Outside = match.Quote(text) + " belongs to heldcall"
 	case w.seen:
-		w.findTarget(&p, whole)
+		w.findTarget(&p, all, whole)
 	}
 	return p
 }
 
-// findTarget follows the links in a path.
-func (w *Workspace) findTarget(p *Place, whole string) {
-	target, inside := w.folders.follow(whole)
+// belowOf returns where a path is from each folder that holds it.
+func (all folders) belowOf(l match.Location, listed func(match.Location) bool) (p Place) {
+	for _, f := range all {
+		if below, inside := belowOf(f.at, l); inside {
+			p.Below = append(p.Below, below)
+			p.Listed = p.Listed || listed(f.at)
+		}
+	}
+	return p
+}
+
+// findTarget follows the links in a path to the folders in which it may be.
+func (w *Workspace) findTarget(p *Place, all folders, whole string) {
+	target, inside := all.follow(whole)
 	if !inside {
 		p.Outside = "a link leads from " + match.Quote(whole) + " out of the workspace"
 	}
@@ -168,7 +179,7 @@ func (w *Workspace) findTarget(p *Place, whole string) {
 		return
 	}
 	l := match.LocationOf(filepath.ToSlash(target))
-	for _, f := range w.folders {
+	for _, f := range all {
 		if below, inside := belowOf(f.realAt(), l); inside {
 			p.Target = append(p.Target, below)
 		}
@@ -178,7 +189,7 @@ func (w *Workspace) findTarget(p *Place, whole string) {
 	}
 }
 
-// Scratch reports whether a path is in /tmp, the folder for temporary files, and neither a hidden
+// Scratch reports whether a path is in a folder for temporary files, such as /tmp, and neither a hidden
 // file, nor one of heldcall's, nor, where heldcall sees the files, reached by a link.
 func (w *Workspace) Scratch(text string) bool {
 	if !w.HasFolders() {
@@ -186,12 +197,39 @@ func (w *Workspace) Scratch(text string) bool {
 	}
 	whole := match.JoinFolder(w.start, text)
 	l, problem := match.Locate(whole)
-	if problem != "" || l.Anchor != "/" || (l.Body != "tmp" && !strings.HasPrefix(l.Body, "tmp/")) || strings.Contains(l.Body, "/.") {
+	base := temporaryFolder(l)
+	if problem != "" || base == "" || strings.Contains(l.Body, "/.") {
 		return false
 	}
 	if slices.ContainsFunc(w.own, func(own match.Location) bool { return within(own, l) }) {
 		return false
 	}
-	real, base := resolved("/"+l.Body), resolved("/tmp")
-	return !w.seen || real == base || real == base+strings.TrimPrefix("/"+l.Body, "/tmp")
+	if l.Anchor != "/" { // of another system than this one
+		return !w.seen
+	}
+	real, rest := resolved("/"+l.Body), strings.TrimPrefix(l.Body, base)
+	return !w.seen || real == resolved("/"+base)+rest
+}
+
+// temporaryFolder returns the folder for temporary files that holds a path, without its anchor, or "": /tmp; of macOS also
+// /private/tmp and the folder T of a user in /var/folders; of Windows AppData/Local/Temp in a user's folder.
+func temporaryFolder(l match.Location) string {
+	segments := strings.Split(l.Body, "/")
+	first := func(n int) string { return strings.Join(segments[:n], "/") }
+	private := 0
+	if segments[0] == "private" {
+		private = 1
+	}
+	switch {
+	case l.Up > 0:
+	case l.Anchor == "/" && len(segments) > private && segments[private] == "tmp":
+		return first(private + 1)
+	case l.Anchor == "/" && len(segments) > private+4 && first(private + 2)[private*len("private/"):] == "var/folders" && segments[private+4] == "T":
+		return first(private + 5)
+	case match.HasDrive(l.Anchor) && len(segments) > 5 && strings.HasPrefix(l.Lower, "users/"):
+		if lower := strings.Split(l.Lower, "/"); strings.Join(lower[2:5], "/") == "appdata/local/temp" {
+			return first(5)
+		}
+	}
+	return ""
 }
