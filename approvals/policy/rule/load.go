@@ -51,7 +51,7 @@ func (r *reader) policy(root *yaml.Node, p *Set) {
 		{Name: "profiles", Read: func(n *yaml.Node, path string) { r.profiles(n, path, &p.Known) }},
 		{Name: "programs", Read: func(n *yaml.Node, path string) {
 			options := map[string]*programs.Program{}
-			programs.ReadOptions(&r.Reader, n, path, options)
+			programs.ReadGiven(&r.Reader, n, path, options)
 			p.Known.Programs = p.Known.Programs.With(options)
 		}},
 		{Name: "tools", Read: func(n *yaml.Node, _ string) { tools = n }},

@@ -1,6 +1,7 @@
 package shell
 
 import (
+	"regexp"
 	"slices"
 	"strings"
 	"unicode/utf8"
@@ -51,6 +52,9 @@ func unquoted(w *syntax.Word) word {
 		}
 	}
 	read := word{Text: b.text.String(), Why: b.why, Wild: b.wild, Sign: b.sign}
+	if b.sets {
+		read.Shown = b.shown.String()
+	}
 	read.Open = read.Text
 	if b.cut >= 0 {
 		read.Open = read.Text[:b.cut] + unknown
@@ -110,11 +114,29 @@ func lists(w *syntax.Word) (n int) {
 }
 
 type wordBuilder struct {
-	text strings.Builder
-	why  string
-	cut  int // where the text stops being certain, or -1
-	wild bool
-	sign bool
+	text  strings.Builder
+	shown strings.Builder // with the sets of characters of globs, which the text has as a *
+	why   string
+	cut   int // where the text stops being certain, or -1
+	wild  bool
+	sign  bool
+	sets  bool // there is such a set
+}
+
+func (b *wordBuilder) write(text string) {
+	b.text.WriteString(text)
+	b.shown.WriteString(text)
+}
+
+// characterSet is a set of characters in a glob. Where no file has such a name, most shells read it literally: a * means both.
+var characterSet = regexp.MustCompile(`\*?\[[A-Za-z0-9][A-Za-z0-9-]*\]\*?`)
+
+// withoutSets returns an unquoted text with a * in place of each set of characters.
+func withoutSets(text string) string {
+	if strings.IndexByte(text, '[') < 0 || strings.IndexByte(text, '\\') >= 0 {
+		return text
+	}
+	return characterSet.ReplaceAllString(text, "*")
 }
 
 func (b *wordBuilder) note(why string) {
@@ -132,10 +154,12 @@ func (b *wordBuilder) opens() {
 func (b *wordBuilder) unknown(why string) {
 	b.note(why)
 	b.opens()
-	b.text.WriteString(unknown)
+	b.write(unknown)
 }
 
-func (b *wordBuilder) literal(text string, first bool) {
+func (b *wordBuilder) literal(source string, first bool) {
+	text := withoutSets(source)
+	b.sets = b.sets || text != source
 	escaped := false
 	for i, r := range text {
 		switch {
@@ -155,6 +179,7 @@ func (b *wordBuilder) literal(text string, first bool) {
 		b.cut = b.text.Len() + len(unescape(text[:i], false))
 	}
 	b.text.WriteString(unescape(text, false))
+	b.shown.WriteString(unescape(source, false))
 }
 
 // expandedFrom is where in an unquoted text a shell may expand something, or -1.
@@ -184,7 +209,7 @@ func (b *wordBuilder) singleQuoted(part *syntax.SglQuoted) {
 		case namesVariable(part.Value):
 			b.sign = true
 		}
-		b.text.WriteString(part.Value)
+		b.write(part.Value)
 		return
 	}
 	b.note("The script has a word in ANSI-C quoting.")
@@ -193,7 +218,7 @@ func (b *wordBuilder) singleQuoted(part *syntax.SglQuoted) {
 		b.opens()
 		text = unknown
 	}
-	b.text.WriteString(text)
+	b.write(text)
 }
 
 func (b *wordBuilder) doubleQuoted(q *syntax.DblQuoted) {
@@ -201,9 +226,9 @@ func (b *wordBuilder) doubleQuoted(q *syntax.DblQuoted) {
 		b.unknown("The script has a word in translated quoting.")
 		return
 	}
-	for _, part := range q.Parts {
+	for i, part := range q.Parts {
 		if text, ok := documentWord(part); ok {
-			b.text.WriteString(text)
+			b.write(text)
 			continue
 		}
 		lit, ok := part.(*syntax.Lit)
@@ -211,10 +236,14 @@ func (b *wordBuilder) doubleQuoted(q *syntax.DblQuoted) {
 			b.unknown(whyExpands)
 			continue
 		}
-		if strings.ContainsAny(lit.Value, "$`!") || !plainBackslashes(lit.Value) {
+		judged := lit.Value
+		if end, found := strings.CutSuffix(judged, "$"); found && i == len(q.Parts)-1 && !strings.HasSuffix(end, `\`) {
+			judged = end // in front of the quote it is no variable, in any shell
+		}
+		if strings.ContainsAny(judged, "$`!") || !plainBackslashes(judged) {
 			b.note("The script quotes a $, a back quote, a backslash or a ! in double quotes.")
 		}
-		b.text.WriteString(unescape(lit.Value, true))
+		b.write(unescape(lit.Value, true))
 	}
 }
 

@@ -25,12 +25,12 @@ func readClasses(r *strictyaml.Reader, t *Table) {
 		r.Mapping(n, path, []strictyaml.Key{
 			{Name: "runners", Read: func(n *yaml.Node, path string) {
 				r.Members(n, path, func(name, value *yaml.Node, path string) {
-					t.stated[name.Value] = stated{t.stated[name.Value].entries, readProgram(r, value, path)}
+					t.stated[name.Value] = stated{t.stated[name.Value].entries, readProgram(r, value, path, nil)}
 				})
 			}},
 			{Name: "checks", Read: setNames(r, &t.tasks.checks)},
 			{Name: "never", Read: setNames(r, &t.tasks.never)},
-			{Name: "arguments", Read: func(n *yaml.Node, path string) { t.tasks.arguments = readProgram(r, n, path) }},
+			{Name: "arguments", Read: func(n *yaml.Node, path string) { t.tasks.arguments = readProgram(r, n, path, nil) }},
 		})
 	}}}
 	keys = append(keys, strictyaml.Key{Name: "only_show", Read: setNames(r, &t.onlyShow)})
@@ -136,7 +136,7 @@ func (t *Table) classOf(argv []string, wild []bool) (Entry, int) {
 		}
 	}
 	argv = t.dashed(name, argv)
-	if e, length := t.tasks.own.classOf(name, argv); e.Class != Unknown {
+	if e, length := t.tasks.own.classOf(t, name, argv); e.Class != Unknown {
 		return e, length
 	}
 	found, length := t.longest(name, argv)

@@ -17,6 +17,15 @@ type Program struct {
 	operands operandRules
 	commands map[string]*Program
 	folder   string // the option, in front of the subcommand, whose value is a folder to work in
+	given    given
+}
+
+// given is what a policy states of a program or subcommand: see classes.yaml.
+type given struct {
+	class Class
+	paths Operands
+	skip  int
+	wraps bool // it runs the command that follows its options, and does no more
 }
 
 // forms is how options may be written.

@@ -21,13 +21,15 @@ type own struct {
 	endings  map[string][]string // of scripts, by interpreter
 	options  map[string]*Program // in front of a script, by interpreter
 	never    map[string]bool
+	states   map[string]bool // subcommands of code hosts: see classes.yaml
+	fields   map[string]bool
 }
 
 func (o *own) keys(r *strictyaml.Reader) []strictyaml.Key {
 	programs := func(to *map[string]*Program) func(*yaml.Node, string) {
 		return func(n *yaml.Node, path string) {
 			*to = map[string]*Program{}
-			r.Members(n, path, func(name, value *yaml.Node, path string) { (*to)[name.Value] = readProgram(r, value, path) })
+			r.Members(n, path, func(name, value *yaml.Node, path string) { (*to)[name.Value] = readProgram(r, value, path, nil) })
 		}
 	}
 	return []strictyaml.Key{
@@ -35,6 +37,19 @@ func (o *own) keys(r *strictyaml.Reader) []strictyaml.Key {
 		{Name: "short_versions", Read: setNames(r, &o.short)},
 		{Name: "chosen", Read: setNames(r, &o.chosen)},
 		{Name: "local", Read: programs(&o.local)},
+		{Name: "states", Read: func(n *yaml.Node, path string) {
+			r.Mapping(n, path, []strictyaml.Key{
+				{Name: "of", Read: func(n *yaml.Node, path string) {
+					o.states = map[string]bool{}
+					r.List(n, path, "names", func(n *yaml.Node, path string) {
+						if name, ok := r.Text(n, path); ok {
+							o.states[name] = true
+						}
+					})
+				}},
+				{Name: "fields", Read: setNames(r, &o.fields)},
+			})
+		}},
 		{Name: "scripts", Read: func(n *yaml.Node, path string) {
 			r.Mapping(n, path, []strictyaml.Key{
 				{Name: "endings", Read: func(n *yaml.Node, path string) {
@@ -53,15 +68,18 @@ func (c Class) isOfProject() bool { return c == Check || c == Format || c == Pro
 
 // classOf returns the entry of a program that shows its version, asks a server on this machine or
 // runs a script of the project, or none.
-func (o *own) classOf(name string, argv []string) (Entry, int) {
+func (o *own) classOf(t *Table, name string, argv []string) (Entry, int) {
 	switch {
-	case len(argv) == 2 && o.showsVersion(name, argv[1]):
+	case len(argv) == 2 && o.showsVersion(name, argv[1]), t.showsHelp(name, argv):
 		if o.chosen[name] {
-			return Entry{Class: Check, Why: "shows its version, and may run what a file of the project names", Operands: NoPaths}, 1
+			return Entry{Class: Check, Why: "shows its version or usage, and may run what a file of the project names", Operands: NoPaths}, 1
 		}
-		return Entry{Class: Read, Why: "shows its version", Operands: NoPaths}, 1
+		return Entry{Class: Read, Why: "shows its version or usage", Operands: NoPaths}, 1
 	case o.local[name] != nil && o.onlyAsksLocally(o.local[name], argv):
 		return Entry{Class: Read, Why: "asks a server on this machine", Operands: NoPaths}, 1
+	}
+	if e := environment(name, argv); e.Class != Unknown {
+		return e, 1
 	}
 	interpreter, length := name, 1
 	if len(argv) > 1 {
@@ -73,6 +91,80 @@ func (o *own) classOf(name string, argv []string) (Entry, int) {
 		return Entry{Class: Project, Why: "runs a script of the project", Script: at}, length
 	}
 	return Entry{}, 0
+}
+
+// environments are the folders of virtual environments of Python in a project.
+var environments = strings.Fields(".venv venv ./.venv ./venv .venv/ venv/")
+
+// environment returns the entry of a command that makes a virtual environment of the project, or has the shell use its
+// programs, or none. They are in one of the folders whose programs are checks.
+func environment(name string, argv []string) Entry {
+	switch {
+	case len(argv) == 4 && (name == "python" || name == "python3") && argv[1] == "-m" && argv[2] == "venv" && slices.Contains(environments, argv[3]):
+		return Entry{Class: Check, Why: "makes a virtual environment of the project", Operands: NoPaths}
+	case len(argv) == 2 && (argv[0] == "source" || argv[0] == "."):
+		folder, found := strings.CutSuffix(argv[1], "/bin/activate")
+		if found && slices.Contains(environments, folder) {
+			return Entry{Class: Check, Why: "uses the programs of a virtual environment of the project", Operands: ReadPaths}
+		}
+	}
+	return Entry{}
+}
+
+// builtins are commands of a shell, some of which run their operands, or print them.
+var builtins = strings.Fields("eval source . exec command builtin time coproc trap test [ [[ echo printf true false : noglob nocorrect repeat sched call start")
+
+// ShowsStates reports whether a command of a code host shows only states, numbers and addresses, and no text that others
+// can write.
+func (t *Table) ShowsStates(subcommand string, argv []string) bool {
+	name := subcommand
+	if words := strings.Fields(subcommand); len(words) > 0 && len(argv) > 2 && len(words) < 3 {
+		name = strings.Join(argv[:3], " ")
+	}
+	if t.tasks.own.states[name] {
+		return true
+	}
+	return len(argv) > 2 && slices.Contains([]string{"issue", "pr", "release", "repo", "run"}, argv[1]) && t.showsFields(argv[2:])
+}
+
+// showsFields reports whether the words of a command have --json, certainly as an option, and nothing but listed fields with
+// it.
+func (t *Table) showsFields(words []string) bool {
+	found := false
+	for i, word := range words {
+		fields, inline := strings.CutPrefix(word, "--json=")
+		isOther := func(field string) bool { return !t.tasks.own.fields[field] }
+		switch {
+		case word == "--":
+			return false
+		case word == "--json" && i+1 < len(words):
+			fields = words[i+1]
+		case strings.HasPrefix(word, "--json") && !inline:
+			return false
+		case !inline:
+			continue
+		}
+		if (i > 0 && isOption(words[i-1]) && !strings.Contains(words[i-1], "=")) || slices.ContainsFunc(strings.Split(fields, ","), isOther) {
+			return false // it may be the value of the option before it
+		}
+		found = true
+	}
+	return found
+}
+
+// showsHelp reports whether a command is a program that a table knows, with nothing but the words of a subcommand in it,
+// and --help or, of a program alone, --version at its end. A subcommand that runs the words after it may run these.
+func (t *Table) showsHelp(name string, argv []string) bool {
+	n := len(argv) - 1
+	if n < 1 || n > 3 || slices.Contains(builtins, name) || !(argv[n] == "--help" || (n == 1 && argv[n] == "--version")) {
+		return false
+	}
+	text := strings.Join(append([]string{name}, argv[1:n]...), " ")
+	if n == 1 {
+		return t.isKnown(name, name)
+	}
+	_, isStated := t.stated[text] // git runs man, or what a setting names
+	return isStated && name != "git" && !t.coverage.starts[text] && !t.coverage.starts[text+" --"]
 }
 
 // showsVersion reports whether a program only shows its version with an option alone.

@@ -41,10 +41,38 @@ func (t *Table) With(options map[string]*Program) *Table {
 	more.options = maps.Clone(t.options)
 	maps.Copy(more.options, options)
 	more.coverage.open = maps.Clone(t.coverage.open)
-	for name := range options {
+	more.stated, more.wrappers, more.runners = maps.Clone(t.stated), maps.Clone(t.wrappers), maps.Clone(t.runners)
+	for name, p := range options {
 		delete(more.coverage.open, name) // the policy lists what a * covers
+		more.state(name, p)
+		if p.given.wraps {
+			more.wrappers[name], more.runners[name] = &Wrapper{Options: *p, Transparent: true}, true
+		}
 	}
 	return &more
+}
+
+// state adds what a policy states of a program and its subcommands, in place of what the table does.
+func (t *Table) state(name string, p *Program) {
+	if class := p.given.class; class != Unknown {
+		t.stated[name] = stated{entries: []Entry{{Class: class, Why: "is of the class " + string(class) + " by the policy", Operands: p.given.paths, Skip: p.given.skip}}}
+	}
+	for command, inner := range p.commands {
+		if inner.hasClass() && t.stated[name].entries == nil {
+			t.stated[name] = stated{[]Entry{}, t.stated[name].runner} // it has no class of its own
+		}
+		t.state(name+" "+command, inner)
+	}
+}
+
+// hasClass reports whether a policy states the class of a program or of one of its subcommands.
+func (p *Program) hasClass() bool {
+	for _, inner := range p.commands {
+		if inner.hasClass() {
+			return true
+		}
+	}
+	return p.given.class != Unknown
 }
 
 // Writes reports whether a command writes to its operands.

@@ -107,19 +107,30 @@ func (s *started) removes(rest []string, wild []bool) Entry {
 	case s.onlyCaches(rest):
 		return Entry{Class: Write, Why: "removes caches of checks"}
 	case onlyScratch(rest, wild):
-		return Entry{Class: Write, Why: "removes files of /tmp"}
+		return Entry{Class: Write, Why: "removes temporary files"}
 	}
 	return Entry{}
 }
 
-// onlyScratch reports whether the operands of rm are files in /tmp, each named by itself.
+// isTemporary reports whether a path begins with a folder for temporary files. Whether it stays there the rules ask the
+// workspace.
+func isTemporary(path string) bool {
+	for _, folder := range []string{"/tmp/", "/private/tmp/", "/var/folders/", "/private/var/folders/"} {
+		if strings.HasPrefix(path, folder) {
+			return true
+		}
+	}
+	return false
+}
+
+// onlyScratch reports whether the operands of rm are temporary files, each named by itself.
 func onlyScratch(rest []string, wild []bool) bool {
 	found := false
 	for i, word := range rest {
 		if word == "-f" {
 			continue
 		}
-		if found = strings.HasPrefix(word, "/tmp/") && !strings.HasSuffix(word, "/") && (wild == nil || !wild[i]); !found {
+		if found = isTemporary(word) && !strings.HasSuffix(word, "/") && (wild == nil || !wild[i]); !found {
 			return false
 		}
 	}

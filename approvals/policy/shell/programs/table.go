@@ -24,11 +24,11 @@ var Known = sync.OnceValue(func() *Table {
 	}
 	builds := &strictyaml.Reader{File: "builds.yaml"}
 	builds.Mapping(builds.Root(buildsFile), "", []strictyaml.Key{
-		{Name: "options", Read: func(n *yaml.Node, path string) { ReadOptions(builds, n, path, t.options) }},
+		{Name: "options", Read: func(n *yaml.Node, path string) { readPrograms(builds, n, path, t.options, nil) }},
 	})
 	r := &strictyaml.Reader{File: "programs.yaml"}
 	r.Mapping(r.Root(programsFile), "", []strictyaml.Key{
-		{Name: "options", Read: func(n *yaml.Node, path string) { ReadOptions(r, n, path, t.options) }},
+		{Name: "options", Read: func(n *yaml.Node, path string) { readPrograms(r, n, path, t.options, nil) }},
 		{Name: "wrappers", Read: func(n *yaml.Node, path string) {
 			r.Members(n, path, func(name, value *yaml.Node, path string) { t.wrappers[name.Value] = readWrapper(r, value, path) })
 		}},
@@ -59,20 +59,50 @@ var Known = sync.OnceValue(func() *Table {
 	return t
 })
 
-// ReadOptions reads the options of programs by name.
-func ReadOptions(r *strictyaml.Reader, n *yaml.Node, path string, to map[string]*Program) {
+// ReadGiven reads what a policy states of programs: their options, and what classes.yaml states of others.
+func ReadGiven(r *strictyaml.Reader, n *yaml.Node, path string, to map[string]*Program) {
+	readPrograms(r, n, path, to, givenKeys)
+}
+
+// moreKeys are keys of programs beside those of the table of options.
+type moreKeys func(r *strictyaml.Reader, p *Program) []strictyaml.Key
+
+// readPrograms reads the options of programs by name.
+func readPrograms(r *strictyaml.Reader, n *yaml.Node, path string, to map[string]*Program, more moreKeys) {
 	r.Members(n, path, func(name, value *yaml.Node, path string) {
 		if strings.ContainsAny(name.Value, "/* ") {
 			r.Fail(name, path, "must be the name of a program, without folder")
 			return
 		}
-		to[name.Value] = readProgram(r, value, path)
+		to[name.Value] = readProgram(r, value, path, more)
 	})
 }
 
-func readProgram(r *strictyaml.Reader, n *yaml.Node, path string) *Program {
+// givenKeys are the keys that only a policy may have.
+func givenKeys(r *strictyaml.Reader, p *Program) []strictyaml.Key {
+	return []strictyaml.Key{
+		{Name: "class", Read: func(n *yaml.Node, path string) {
+			var names []string
+			for _, class := range classes {
+				names = append(names, string(class))
+			}
+			p.given.class = Class(r.OneOf(n, path, names))
+		}},
+		{Name: "paths", Read: func(n *yaml.Node, path string) {
+			p.given.paths = Operands(r.OneOf(n, path, []string{string(NoPaths), string(FirstPaths), string(LastPath), string(ReadPaths)}))
+		}},
+		{Name: "skip", Read: func(n *yaml.Node, path string) { p.given.skip = r.Number(n, path, 0) }},
+		{Name: "wraps", Read: r.SetBool(&p.given.wraps)},
+	}
+}
+
+func readProgram(r *strictyaml.Reader, n *yaml.Node, path string, more moreKeys) *Program {
 	p := &Program{operands: operandRules{most: -1}}
-	r.Mapping(n, path, append(optionKeys(r, p), []strictyaml.Key{
+	keys := optionKeys(r, p)
+	if more != nil {
+		keys = append(keys, more(r, p)...)
+	}
+	r.Mapping(n, path, append(keys, []strictyaml.Key{
 		{Name: "words", Read: setNames(r, &p.words)},
 		{Name: "word_values", Read: setNames(r, &p.valued.words)},
 		{Name: "long_values", Read: setNames(r, &p.longValues)},
@@ -87,7 +117,7 @@ func readProgram(r *strictyaml.Reader, n *yaml.Node, path string) *Program {
 				}
 			}
 		}},
-		{Name: "after", Read: func(n *yaml.Node, path string) { p.after = readProgram(r, n, path) }},
+		{Name: "after", Read: func(n *yaml.Node, path string) { p.after = readProgram(r, n, path, nil) }},
 		{Name: "limited", Read: func(n *yaml.Node, path string) {
 			p.valued.limited = map[string][]string{}
 			r.Members(n, path, func(name, value *yaml.Node, _ string) { p.valued.limited[name.Value] = strings.Fields(value.Value) })
@@ -104,7 +134,7 @@ func readProgram(r *strictyaml.Reader, n *yaml.Node, path string) *Program {
 		}},
 		{Name: "commands", Read: func(n *yaml.Node, path string) {
 			p.commands = map[string]*Program{}
-			ReadOptions(r, n, path, p.commands)
+			readPrograms(r, n, path, p.commands, more)
 		}},
 	}...))
 	return p
