@@ -38,11 +38,12 @@ func (p *proposals) list(ctx context.Context, q approvals.ProposalQuery) (approv
 			l.Take(&entry.Event)
 		}
 	}
-	all := approvals.Proposals{Items: []approvals.Proposal{}, LeftOut: []approvals.LeftOut{}}
+	all := approvals.Proposals{Items: []approvals.Proposal{}, LeftOut: []approvals.LeftOut{}, Narrow: []approvals.NarrowedRule{}}
 	for _, l := range learners {
 		learned := l.Proposals()
 		all.Of += learned.Of
 		all.Items, all.LeftOut = append(all.Items, learned.Items...), append(all.LeftOut, learned.LeftOut...)
+		all.Narrow = append(all.Narrow, learned.Narrow...)
 	}
 	slices.SortStableFunc(all.Items, func(a, b approvals.Proposal) int { return cmp.Compare(b.Fewer, a.Fewer) })
 	return all, nil

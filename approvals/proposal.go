@@ -27,6 +27,16 @@ type ProposedCall struct {
 	Calls    int    `json:"calls"`
 }
 
+// NarrowedRule is a rule that asks, and whose every request was approved. A rule that allows changes nothing about it: it is
+// narrowed by hand.
+type NarrowedRule struct {
+	Policy   string   `json:"policy"`
+	Rule     string   `json:"rule"`     // file and line of it
+	Approved int      `json:"approved"` // requests, all that it made
+	Sessions int      `json:"sessions"` // of these requests
+	Lines    []string `json:"lines"`    // the condition for the rule that leaves out the calls that were approved again and again, and rules that allow these
+}
+
 // LeftOut is a pattern of approved calls that is not proposed.
 type LeftOut struct {
 	Policy  string `json:"policy"`
@@ -54,4 +64,6 @@ type Proposals struct {
 	NextCursor string     `json:"next_cursor"` // always "": there is one page
 	Of         int        `json:"of"`          // requests that the policies of today would still make
 	LeftOut    []LeftOut  `json:"left_out"`
+
+	Narrow []NarrowedRule `json:"narrow"`
 }

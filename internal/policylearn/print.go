@@ -16,6 +16,12 @@ func Print(w io.Writer, all *approvals.Proposals, verbose bool) error {
 	for i := range all.Items {
 		printOne(&text, &all.Items[i], all.Of)
 	}
+	for _, narrow := range all.Narrow {
+		fmt.Fprintf(&text, "%s asks, and people approved each of its %d requests in %s: narrow it by hand\n", sanitize.Line(narrow.Rule), narrow.Approved, humanize.Count(narrow.Sessions, "session"))
+		for _, line := range narrow.Lines {
+			fmt.Fprintf(&text, "  %s\n", sanitize.Line(line))
+		}
+	}
 	if verbose && len(all.LeftOut) > 0 {
 		text.WriteString("Not proposed:\n")
 		for _, leftOut := range all.LeftOut {

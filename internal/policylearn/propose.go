@@ -17,7 +17,7 @@ const maxCandidates = 200
 
 // Proposals returns what the decisions suggest.
 func (l *Learner) Proposals() approvals.Proposals {
-	all := approvals.Proposals{Items: []approvals.Proposal{}, LeftOut: []approvals.LeftOut{}}
+	all := approvals.Proposals{Items: []approvals.Proposal{}, LeftOut: []approvals.LeftOut{}, Narrow: l.narrowed()}
 	for _, request := range l.asked {
 		if request.open() {
 			all.Of++
@@ -72,6 +72,13 @@ func (l *Learner) candidates() []*candidate {
 			}
 			c.approved = append(c.approved, request)
 			c.sessions[request.session()] = true
+		}
+	}
+	for pattern, requests := range l.valuePatterns() {
+		if known[pattern] == nil {
+			c := &candidate{pattern: pattern, approved: requests, sessions: sessionsOf(requests)}
+			c.proposal, _ = policy.NewProposal(pattern)
+			all = append(all, c)
 		}
 	}
 	slices.SortStableFunc(all, func(a, b *candidate) int {
