@@ -108,7 +108,7 @@ func TestAskIsComplete(t *testing.T) {
 	want = Verdict{
 		Action: Ask, Rule: "default", Reason: "No rule matches this call; the policy's default is to ask.",
 		Risk: approvals.RiskMedium, Resource: `{"a":"/","b":1}`, Preview: `{"b":1,"a":"/"}`,
-		Suggested: []string{`x({"a":"/","b":1})`, "x(*)"}, ByDefault: true, Timeout: rule.DefaultTimeout, OnTimeout: approvals.OnTimeoutDeny,
+		Suggested: []string{`x({"a":"/","b":1})`}, ByDefault: true, Timeout: rule.DefaultTimeout, OnTimeout: approvals.OnTimeoutDeny,
 		RequiredApprovals: 1, AllowRemember: true, Effects: []approvals.Effect{{Kind: approvals.EffectUnknown, Target: "x"}},
 	}
 	if diff := cmp.Diff(want, got); diff != "" {

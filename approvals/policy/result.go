@@ -69,8 +69,10 @@ func (p *Policy) JudgeResult(r Result) *ResultVerdict {
 	if r.Message {
 		return p.judgeMessage(r.Texts)
 	}
-	if tainting := matching(rules.Taint, known, r.Texts); len(tainting) > 0 {
-		v.Taint = tainting[0].Text
+	for _, p := range matching(rules.Taint, known, r.Texts) {
+		if v.Taint == "" && (known == nil || !p.OnlyOwnTexts(known)) {
+			v.Taint = p.Text
+		}
 	}
 	if r.Unreadable {
 		v.Action, v.Rule, v.Reason = Deny, "results", "It is nested too deep to be judged."

@@ -20,20 +20,12 @@ const maxPattern = 500
 func (q *question) suggestedPatterns() []string {
 	c := q.c
 	switch {
-	case len(c.Doubts) > 0 || c.Ambiguity != "" || c.Partial != "" || c.Filter != "" || asksCollector(c):
+	case isUncertain(c), asksCollector(c):
 		return []string{}
 	case c.Kind == call.Shell:
 		return suggestCommands(c)
 	}
-	var patterns []string
-	for i := range c.Resources() {
-		argument := exactly(c, &c.Candidates[i])
-		if argument == "" {
-			patterns = nil
-			break
-		}
-		patterns = append(patterns, c.Call.Tool+"("+argument+")")
-	}
+	patterns := exactPatterns(c)
 	switch {
 	case c.Kind == call.Path && len(patterns) > 0:
 		patterns = append(patterns, q.suggestFolders()...)
@@ -45,6 +37,23 @@ func (q *question) suggestedPatterns() []string {
 		patterns = append(patterns, suggestValues(c)...)
 	}
 	return unique(patterns)
+}
+
+// isUncertain reports whether it is not certain what a call is about, so that no pattern with an argument covers it.
+func isUncertain(c *call.Reading) bool {
+	return len(c.Doubts) > 0 || c.Ambiguity != "" || c.Partial != "" || c.Filter != ""
+}
+
+// exactPatterns returns a pattern for each resource, or none if one cannot be written.
+func exactPatterns(c *call.Reading) (patterns []string) {
+	for i := range c.Resources() {
+		argument := exactly(c, &c.Candidates[i])
+		if argument == "" {
+			return nil
+		}
+		patterns = append(patterns, c.Call.Tool+"("+argument+")")
+	}
+	return patterns
 }
 
 // unique returns a list without repetitions, in its order, never nil.

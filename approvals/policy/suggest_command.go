@@ -23,26 +23,19 @@ var lookUps = []string{
 // widerCommands returns patterns for operands and harmless options of a reader or check, with paths in the folder of the
 // call, and of a reader first in that of its files.
 func widerCommands(c *call.Reading, e *call.Execution) []string {
-	t, u := c.Known.Programs, &e.Use
-	words := u.Command.Words
-	name := strings.TrimSpace(u.Program + " " + u.Subcommand)
-	n := u.Named
-	switch {
-	case slices.Contains(exactOnly, u.Program) || slices.Contains(exactOnly, name) || strings.Contains(words[0], "/") || slices.Contains(words, "--"):
-		return nil
-	case u.Class == programs.Fetch && slices.Contains(lookUps, name) && t.MayOpenLast(u.Command):
-		n = len(words) - 1
-	case u.Class != programs.Read && u.Class != programs.Check:
+	t, words := c.Known.Programs, e.Command.Words
+	n, ok := opensFrom(t, &e.Use)
+	if !ok {
 		return nil
 	}
 	for ; n <= len(words); n++ {
 		begin := words[:n:n]
-		if other, _ := t.ClassOf(append(begin, "x"), nil); other.Class != u.Class {
+		if other, _ := t.ClassOf(append(begin, "x"), nil); other.Class != e.Use.Class {
 			return nil // it depends on the operand
 		}
 		var patterns []string
 		for _, folder := range foldersOf(c, e) {
-			text := u.Command.Suggest(t, n, folder)
+			text := e.Command.Suggest(t, n, folder)
 			if text != "" && len(text) <= maxPattern && match.Visible(text) == text && e.Below(folder) {
 				patterns = append(patterns, text)
 			}
@@ -54,16 +47,43 @@ func widerCommands(c *call.Reading, e *call.Execution) []string {
 	return nil
 }
 
+// opensFrom returns how many words of a command a wider pattern has at least. It reports false if there is none.
+func opensFrom(t *shell.Programs, u *shell.Use) (n int, ok bool) {
+	words := u.Command.Words
+	name := strings.TrimSpace(u.Program + " " + u.Subcommand)
+	switch {
+	case slices.Contains(exactOnly, u.Program) || slices.Contains(exactOnly, name) || strings.Contains(words[0], "/") || slices.Contains(words, "--"):
+		return 0, false
+	case u.Class == programs.Fetch:
+		return len(words) - 1, slices.Contains(lookUps, name) && t.MayOpenLast(u.Command)
+	}
+	return u.Named, u.Class == programs.Read || u.Class == programs.Check
+}
+
 // listers are readers whose operands are folders.
 var listers = []string{"ls", "find", "tree", "du", "rg", "ag", "fd"}
 
 // foldersOf returns the folders in which a command may stay: for a reader the one that holds all its files, then that of
 // the call.
 func foldersOf(c *call.Reading, e *call.Execution) []string {
+	own := []string{"."}
 	if e.Use.Class != programs.Read || e.Use.Program == "git" || e.Use.Operands == programs.NoPaths {
-		return []string{"."}
+		return own
 	}
-	var holds *match.Location
+	holds, ok := commonFolder(c, e)
+	switch {
+	case !ok || holds.Body == "" || !mayOpenFolder(holds, holds.Body):
+		return own
+	case holds.Anchor == "/":
+		return []string{"/" + holds.Body}
+	case holds.Anchor != "":
+		return own
+	}
+	return []string{"./" + holds.Body, "."}
+}
+
+// commonFolder returns the folder that holds all files of a reader, from the workspace's folder if they are in it.
+func commonFolder(c *call.Reading, e *call.Execution) (holds match.Location, ok bool) {
 	for _, used := range e.Use.Paths {
 		if used.Access != shell.Reads {
 			continue
@@ -73,22 +93,17 @@ func foldersOf(c *call.Reading, e *call.Execution) []string {
 			l = place.Below[0]
 		}
 		if !slices.Contains(listers, e.Use.Program) {
-			l.Body = strings.TrimPrefix(path.Dir("/"+l.Body), "/")
+			l.Body = above(l.Body)
 		}
-		if holds == nil {
-			holds = &l
+		if !ok {
+			holds, ok = l, true
 		}
-		for !l.Within(*holds) && holds.Body != "" {
-			holds.Body = strings.TrimPrefix(path.Dir("/"+holds.Body), "/")
+		for !l.Within(holds) && holds.Body != "" {
+			holds.Body = above(holds.Body)
 		}
 	}
-	switch {
-	case holds == nil || holds.Body == "" || !mayOpenFolder(*holds, holds.Body):
-		return []string{"."}
-	case holds.Anchor == "/":
-		return []string{"/" + holds.Body}
-	case holds.Anchor != "":
-		return []string{"."}
-	}
-	return []string{"./" + holds.Body, "."}
+	return holds, ok
 }
+
+// above returns the folder of a path without anchor, "" for the anchor itself.
+func above(body string) string { return strings.TrimPrefix(path.Dir("/"+body), "/") }

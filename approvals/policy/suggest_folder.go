@@ -74,9 +74,7 @@ func (q *question) mayOpen(file match.Location, folder string) bool {
 func mayOpenFolder(file match.Location, folder string) bool {
 	lower := match.FoldCase(folder)
 	switch {
-	case match.GlobProblem(folderPattern(file.Anchor, folder)) != "": // such as a space at its beginning
-		return false
-	case file.Up > 0 || strings.Contains(folder, "*") || len(folder) > maxPattern || match.Visible(folder) != folder:
+	case file.Up > 0 || !isUsual(file.Anchor, folder):
 		return false
 	case (strings.HasPrefix(lower, ".") && folder != ".") || strings.Contains(lower, "/."):
 		return false // settings of programs
@@ -93,6 +91,12 @@ func mayOpenFolder(file match.Location, folder string) bool {
 		return inHome && isOfProject(below)
 	}
 	return !slices.Contains(systemFolders, first) && lower != "tmp"
+}
+
+// isUsual reports whether a folder can be written as a pattern.
+func isUsual(anchor, folder string) bool {
+	return match.GlobProblem(folderPattern(anchor, folder)) == "" && // such as a space at its beginning
+		!strings.Contains(folder, "*") && len(folder) <= maxPattern && match.Visible(folder) == folder
 }
 
 // isOfProject reports whether a folder in a home folder is neither one of programs, nor one of all kinds of files.

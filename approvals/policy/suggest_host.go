@@ -95,7 +95,7 @@ func coversURL(pattern string, of match.Address) bool {
 	return err == nil && g.Covers(of)
 }
 
-// asksCollector reports whether a call asks a host that shows what it is sent to whoever asks.
+// asksCollector reports whether a call asks a host that shows what it is sent to anybody who asks.
 func asksCollector(c *call.Reading) bool {
 	return c.Kind == call.URL && slices.ContainsFunc(c.Resources(), func(r call.Candidate) bool { return knownHosts().collects(r.URL.Host) })
 }

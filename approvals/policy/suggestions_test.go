@@ -110,6 +110,14 @@ func TestSuggestionsDoNotWiden(t *testing.T) {
 			}
 		}
 	}
+	typed := policies["workspace"].With(NewGrants(grant(t, "G", approvals.GrantAllow, approvals.GrantSession, "Bash(go test:./src/**)", "Bash(rg:./src/**)")))
+	for command, want := range map[string]Action{
+		"go test ./src/...": Allow, "go test ./src/a -v": Allow, "rg x src": Allow, "go test -v ./src/a": Ask, "go test": Ask, "go test -run ./src/a": Ask, "go test ./...": Ask, "rg x": Ask, "rg src": Ask, "go test ./src/... ./b": Ask, "cd src && rg x": Ask,
+	} {
+		if got := typed.Judge(callOf(t, "$ "+command)).Action; got != want {
+			t.Errorf("%s with a pattern for a folder: %s, want %s", command, got, want)
+		}
+	}
 	if seeds < 84 {
 		t.Errorf("%d seeds, want at least 84", seeds)
 	}

@@ -78,11 +78,25 @@ func (e *Execution) Within(scratch bool) bool {
 // the agent's folder itself only.
 func (e *Execution) Below(folder string) bool {
 	l, problem := match.Locate(folder)
-	isRead := func(path shell.PathUse) bool { return path.Access != shell.Touches }
-	if problem != "" || (l.Body != "" && e.Use.Operands != programs.NoPaths && !slices.ContainsFunc(e.Use.Paths, isRead) && e.Use.Class == programs.Read) {
+	if problem != "" || (l.Body != "" && e.Use.Operands != programs.NoPaths && !e.hasOperand()) {
 		return false
 	}
 	return e.findOutside(area{below: &l}) == ""
+}
+
+// hasOperand reports whether the command has a path that is certainly an operand, and no value of an option: of a reader
+// the table knows which these are.
+func (e *Execution) hasOperand() bool {
+	if e.Use.Class == programs.Read {
+		return slices.ContainsFunc(e.Use.Paths, func(path shell.PathUse) bool { return path.Access == shell.Reads })
+	}
+	for i := max(e.Use.Named, 1); i < len(e.Use.Words); i++ {
+		isCertain := i == e.Use.Named || shell.IsOperand(e.Use.Words[i-1].Text)
+		if isCertain && shell.IsOperand(e.Use.Words[i].Text) {
+			return true
+		}
+	}
+	return false
 }
 
 // area is where the paths of a command must be: in the workspace, or below a folder.
@@ -116,16 +130,8 @@ func (a area) outside(p *Places, path string) string {
 // findOutside returns why not every path that the command may name is in an area, as a part of a sentence, or "".
 func (e *Execution) findOutside(in area) string {
 	words := e.Command.Words
-	if why := e.Foreign(); why != "" {
+	if why := cmp.Or(e.Foreign(), e.startsOutside(in)); why != "" {
 		return why
-	}
-	if in.below == nil || in.below.Body == "" {
-		if why := e.pathOutside("", in); why != "" {
-			return why
-		}
-	}
-	if words[0] == "cd" && !slices.ContainsFunc(words[1:], shell.IsOperand) {
-		return "the cd leads to the home folder, or back to one that is not known"
 	}
 	code := e.Command.Sets()
 	if e.Use.Class == programs.Project {
@@ -149,6 +155,19 @@ func (e *Execution) findOutside(in area) string {
 		}
 	}
 	return ""
+}
+
+// startsOutside returns why the command starts in another folder than those of an area, or leads to one that is not known, as
+// a part of a sentence, or "". Below a folder of the agent's own it need not start.
+func (e *Execution) startsOutside(in area) string {
+	words := e.Command.Words
+	switch {
+	case words[0] == "cd" && !slices.ContainsFunc(words[1:], shell.IsOperand):
+		return "the cd leads to the home folder, or back to one that is not known"
+	case in.below != nil && in.below.Body != "":
+		return ""
+	}
+	return e.pathOutside("", in)
 }
 
 // beforeSubcommand returns the words in front of the last word of a subcommand, such as the values

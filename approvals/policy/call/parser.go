@@ -45,6 +45,7 @@ func read(call Call, known *Known, rules Rules, steps *int) *Reading {
 	p.addOthers()
 	if c.Tool != nil && len(c.Doubts) == 0 {
 		c.Tool = c.Tool.forArguments(p.members)
+		c.Tool = c.readsByPowerShell()
 	}
 	c.lookAtPaths()
 	c.lookAtRepositories()

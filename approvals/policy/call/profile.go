@@ -24,7 +24,10 @@ type Profiles struct {
 	speaking  int               // how many of the first of these only speak of secrets
 	harmless  []*match.PathGlob // names among them that do not
 	code      []*match.PathGlob // files of code and documents
-	Risks     bool              // the risks decide where no rule does and the policy has no default
+
+	compiled, scripts, codeWords map[string]bool // suffixes and words of names: see isSource
+
+	Risks bool // the risks decide where no rule does and the policy has no default
 }
 
 //go:embed profiles.yaml
@@ -45,6 +48,9 @@ var KnownProfiles = sync.OnceValue(func() *Profiles {
 		{Name: "sensitive", Read: readPathGlobs(r, &known.sensitive)},
 		{Name: "harmless", Read: readPathGlobs(r, &known.harmless)},
 		{Name: "code", Read: readPathGlobs(r, &known.code)},
+		{Name: "compiled", Read: readWords(&known.compiled)},
+		{Name: "scripts", Read: readWords(&known.scripts)},
+		{Name: "code_words", Read: readWords(&known.codeWords)},
 	})
 	known.screen = match.NewScreen(known.sensitive)
 	if len(r.Errors) > 0 {
@@ -74,7 +80,7 @@ func (p *Profiles) Find(name string) *Tool {
 
 // Of are the profiles of some agents.
 func (p *Profiles) Of(agents []string) *Profiles {
-	some := &Profiles{named: map[string]*Tool{}, keyed: map[string][]string{}, agents: map[string]string{}, sensitive: p.sensitive, screen: p.screen, speaking: p.speaking, harmless: p.harmless, code: p.code, Risks: p.Risks}
+	some := &Profiles{named: map[string]*Tool{}, keyed: map[string][]string{}, agents: map[string]string{}, sensitive: p.sensitive, screen: p.screen, speaking: p.speaking, harmless: p.harmless, code: p.code, compiled: p.compiled, scripts: p.scripts, codeWords: p.codeWords, Risks: p.Risks}
 	for _, t := range p.All() {
 		for _, agent := range strings.Fields(p.agents[t.Name]) {
 			if slices.Contains(agents, agent) {
@@ -127,6 +133,7 @@ func readProfile(r *strictyaml.Reader, name string, n *yaml.Node, path string) (
 		{Name: "below", Read: func(n *yaml.Node, _ string) { t.Below = strings.Fields(n.Value) }},
 		{Name: "tree", Read: r.SetBool(&t.Tree)},
 		{Name: "starts", Read: r.SetText(&t.Starts)},
+		{Name: "powershell", Read: r.SetBool(&t.PowerShell)},
 		{Name: "low", Read: func(n *yaml.Node, _ string) { t.Low = strings.Fields(n.Value) }},
 		{Name: "risk", Read: SetRisk(r, &t.Risk)},
 	})
@@ -139,6 +146,15 @@ func splitFields(text string) [][]string {
 		fields = append(fields, strings.Split(field, "."))
 	}
 	return fields
+}
+
+func readWords(to *map[string]bool) func(*yaml.Node, string) {
+	return func(n *yaml.Node, _ string) {
+		*to = map[string]bool{}
+		for word := range strings.FieldsSeq(n.Value) {
+			(*to)[word] = true
+		}
+	}
 }
 
 func readPathGlobs(r *strictyaml.Reader, to *[]*match.PathGlob) func(*yaml.Node, string) {

@@ -42,7 +42,32 @@ func (p *Profiles) isSensitive(l match.Location) bool {
 	if match.Lists(p.harmless, l) {
 		l.Lower = strings.TrimSuffix(l.Lower, match.LastSegment(l.Lower)) + otherName // its folder decides
 	}
-	return match.Lists(p.sensitive, l)
+	return match.Lists(p.sensitive, l) && (!p.isSource(l) || match.Lists(p.sensitive[p.speaking:], l))
+}
+
+// isSource reports whether a file is source code that only its name relates to secrets: of a language whose files are
+// compiled, or one whose name tells what the code does, in a folder that does not speak of secrets.
+func (p *Profiles) isSource(l match.Location) bool {
+	name := match.LastSegment(l.Lower)
+	stem, suffix, found := cutLast(name, ".")
+	if !found {
+		return false
+	}
+	if p.compiled[suffix] {
+		return true
+	}
+	folder := match.Location{Anchor: l.Anchor, Up: l.Up, Lower: strings.TrimSuffix(l.Lower, name) + otherName}
+	isWord := func(word string) bool { return p.codeWords[word] }
+	words := strings.FieldsFunc(stem, func(r rune) bool { return r < 'a' || r > 'z' })
+	return p.scripts[suffix] && slices.ContainsFunc(words, isWord) && !match.Lists(p.sensitive, folder)
+}
+
+func cutLast(text, sep string) (before, after string, found bool) {
+	at := strings.LastIndex(text, sep)
+	if at < 0 {
+		return text, "", false
+	}
+	return text[:at], text[at+len(sep):], true
 }
 
 // otherName is a name that is not in the list.

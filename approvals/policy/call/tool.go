@@ -47,6 +47,8 @@ type Tool struct {
 	Optional bool   // a call may have no resource
 	Without  string // what counts as one that is missing
 
+	PowerShell bool // the resource is a script of PowerShell, whose risk is low if it only reads: see readsByPowerShell
+
 	Below  []string // arguments that may name nothing beyond the path
 	Tree   bool     // the tool reads the whole tree below its path
 	Leaves string   // argument that, if false, has the tool read what it leaves out otherwise

@@ -205,7 +205,7 @@ func (p *Pattern) CoversCommand(c *call.Reading, command *shell.Command) bool {
 // coversWords reports whether an allow pattern covers the words of a command, and its rule what the
 // command does. If it is a * alone, what the command does is enough.
 func (p *Pattern) coversWords(c *call.Reading, command *shell.Command) bool {
-	if len(p.Rule.Does) > 0 && !slices.Contains(p.Rule.Does, c.Execution(command).Use.Class) {
+	if len(p.Rule.Does) > 0 && !slices.Contains(p.Rule.Does, c.Execution(command).Class()) {
 		return false
 	}
 	return (len(p.Rule.Does) > 0 && p.argument.star) || p.argument.shell.Covers(command, c.Known.Programs, p.meaning())
@@ -256,7 +256,7 @@ func (p *Pattern) coversPath(c *call.Reading, r *call.Candidate) bool {
 		return false
 	}
 	if !glob.Dotted || !c.Known.Workspace.HasFolders() {
-		return glob.Covers(r.Path) && (!p.Rule.Within || c.Places.CandidateWithin(r))
+		return glob.Covers(r.Path) && (!p.Rule.Within || c.Places.CandidateWithin(r) || (p.Rule.Scratch && r.Foreign == "" && c.Known.Workspace.Scratch(r.Text)))
 	}
 	return c.Places.CandidateWithin(r) && slices.ContainsFunc(r.Place.Below, glob.Covers) &&
 		(len(r.Place.Target) == 0 || slices.ContainsFunc(r.Place.Target, glob.Covers))

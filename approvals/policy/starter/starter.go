@@ -52,7 +52,7 @@ func Policy(o Options) ([]byte, error) {
 	var b bytes.Buffer
 	err = page.Execute(&b, map[string]any{
 		"Command": o.Command, "Workspace": folders, "Agents": o.Agents, "Business": o.Business, "Checks": !o.AskChecks,
-		"Writers": writers(profiles), "Taint": fetchers(profiles), "Cluster": cluster(),
+		"Writers": writers(profiles, "(./**)"), "ScratchWriters": writers(profiles, "(/**)"), "Taint": fetchers(profiles), "Cluster": cluster(), "Helpers": helpers(profiles, "(*)"), "CareSkills": careSkills(profiles),
 		"Codex": len(folders) > 0 && profiles.Find("exec_command") != nil,
 	})
 	return b.Bytes(), err
@@ -96,12 +96,34 @@ func cluster() []string {
 	return append(found, "shell(kubectl logs *)", "shell(kubectl top *)", "shell(kubectl rollout status *)", "shell(kubectl version)", "shell(kubectl api-resources)")
 }
 
+// skills are tools that load a text of the user or of the project, which may have commands that run while it is loaded.
+var skills = []string{"Skill", "skill", "activate_skill"}
+
+// helpers returns a pattern with an argument for each tool of some profiles that loads a skill, or sends a message to another
+// agent of the same program.
+func helpers(p *call.Profiles, argument string) []string {
+	return patterns(p, argument, func(t *call.Tool) bool {
+		return slices.Contains(skills, t.Name) || t.Name == "SendMessage" || t.Name == "send_input"
+	})
+}
+
+// careSkills returns quoted patterns of skills whose names tell that they act elsewhere.
+func careSkills(p *call.Profiles) []string {
+	var found []string
+	for _, word := range strings.Fields("deploy release publish push send migrat") {
+		for _, pattern := range patterns(p, "(*"+word+"*)", func(t *call.Tool) bool { return slices.Contains(skills, t.Name) }) {
+			found = append(found, `"`+pattern+`"`)
+		}
+	}
+	return found
+}
+
 // movers are the writers that also remove a file or replace another one.
 var movers = []string{"delete", "move", "copy"}
 
-// writers returns a pattern for each tool of some profiles that edits files, within the workspace.
-func writers(p *call.Profiles) []string {
-	return patterns(p, "(./**)", func(t *call.Tool) bool {
+// writers returns a pattern with an argument for each tool of some profiles that edits files.
+func writers(p *call.Profiles, argument string) []string {
+	return patterns(p, argument, func(t *call.Tool) bool {
 		return t.Kind == call.Path && t.Risk != approvals.RiskLow &&
 			!slices.ContainsFunc(movers, func(name string) bool { return strings.Contains(t.Name, name) })
 	})

@@ -1,0 +1,202 @@
+package call
+
+import (
+	_ "embed"
+	"slices"
+	"strings"
+	"sync"
+
+	"go.yaml.in/yaml/v3"
+
+	"github.com/heldcall/heldcall/approvals"
+	"github.com/heldcall/heldcall/approvals/policy/match"
+	"github.com/heldcall/heldcall/approvals/policy/shell"
+	"github.com/heldcall/heldcall/approvals/policy/shell/programs"
+	"github.com/heldcall/heldcall/internal/strictyaml"
+)
+
+//go:embed powershell.yaml
+var powershellFile []byte
+
+// cmdlet is a cmdlet of PowerShell that only reads: see powershell.yaml.
+type cmdlet struct {
+	paths, texts, switches map[string]bool // parameters in lower case, without a dash
+	operands               bool            // operands are paths
+	search                 bool            // its one operand is the text that it looks for
+	files                  bool            // it passes files on
+	content                bool            // it shows the content of files, also of those that it is given
+}
+
+var cmdlets = sync.OnceValue(func() map[string]*cmdlet {
+	all := map[string]*cmdlet{}
+	r := &strictyaml.Reader{File: "powershell.yaml"}
+	r.Members(r.Root(powershellFile), "", func(name, value *yaml.Node, path string) {
+		c := &cmdlet{}
+		r.Mapping(value, path, []strictyaml.Key{
+			{Name: "paths", Read: readWords(&c.paths)},
+			{Name: "texts", Read: readWords(&c.texts)},
+			{Name: "switches", Read: readWords(&c.switches)},
+			{Name: "operands", Read: r.SetBool(&c.operands)},
+			{Name: "search", Read: r.SetBool(&c.search)},
+			{Name: "files", Read: r.SetBool(&c.files)},
+			{Name: "content", Read: r.SetBool(&c.content)},
+		})
+		for one := range strings.SplitSeq(name.Value, ", ") {
+			all[strings.ToLower(one)] = c
+		}
+	})
+	if len(r.Errors) > 0 {
+		panic("internal error: the table of cmdlets is not well formed: " + r.Errors.Error())
+	}
+	return all
+})
+
+// readsByPowerShell returns the tool of a call with a low risk if its script is nothing but pipelines of cmdlets, and of git,
+// that only read files of the workspace.
+func (c *Reading) readsByPowerShell() *Tool {
+	t := c.Tool
+	if !t.Builtin || !t.PowerShell || len(c.Resources()) != 1 || !c.Known.Workspace.HasFolders() || !c.onlyReadsFiles(c.Text) {
+		return t
+	}
+	low := *t
+	low.Risk = approvals.RiskLow
+	return &low
+}
+
+// onlyReadsFiles reports whether a text is such pipelines.
+func (c *Reading) onlyReadsFiles(text string) bool {
+	for pipeline := range strings.SplitSeq(text, ";") {
+		files := false // names of files come from the commands before
+		for command := range strings.SplitSeq(pipeline, "|") {
+			words, ok := powershellWords(command)
+			if !ok || len(words) == 0 {
+				return false
+			}
+			known := cmdlets()[strings.ToLower(words[0])]
+			switch {
+			case words[0] == "git":
+				if !c.onlyShowsRepository(words) {
+					return false
+				}
+			case known == nil, known.content && files:
+				return false
+			case !c.staysInside(known, words[1:]):
+				return false
+			default:
+				files = files || known.files
+			}
+		}
+	}
+	return true
+}
+
+// powershellWords returns the words of a command, where commas separate words too. It reports false for one with anything
+// that PowerShell may evaluate.
+func powershellWords(text string) (words []string, ok bool) {
+	var w wordReader
+	for _, r := range text {
+		if !w.read(r) {
+			return nil, false
+		}
+	}
+	w.end()
+	return w.words, w.quote == 0
+}
+
+// wordReader reads words of PowerShell.
+type wordReader struct {
+	words  []string
+	word   strings.Builder
+	quote  rune // 0: none is open
+	quoted bool // the word has quotes
+}
+
+func (w *wordReader) end() {
+	if w.word.Len() > 0 || w.quoted {
+		w.words = append(w.words, w.word.String())
+	}
+	w.word.Reset()
+	w.quoted = false
+}
+
+// read takes a character. It reports false for one that PowerShell may evaluate.
+func (w *wordReader) read(r rune) bool {
+	switch {
+	case r < ' ' || r > '~' || r == '`' || (r == '$' && w.quote != '\''):
+		return false
+	case w.quote != 0 && r != w.quote:
+		w.word.WriteRune(r)
+	case w.quote != 0:
+		w.quote = 0
+	case r == '\'' || r == '"':
+		w.quote, w.quoted = r, true
+	case r == ' ' || r == ',':
+		w.end()
+	case strings.ContainsRune("(){}<>&@#%!^~=+", r):
+		return false
+	default:
+		w.word.WriteRune(r)
+	}
+	return true
+}
+
+// staysInside reports whether the parameters of a cmdlet are known, and its paths in the workspace and no secrets.
+func (c *Reading) staysInside(known *cmdlet, words []string) bool {
+	texts := 0
+	for i := 0; i < len(words); i++ {
+		parameter, isParameter := strings.CutPrefix(words[i], "-")
+		parameter = strings.ToLower(parameter)
+		isPath := known.operands
+		switch {
+		case isParameter && known.switches[parameter]:
+			continue
+		case isParameter && (known.paths[parameter] || known.texts[parameter]):
+			isPath = known.paths[parameter]
+			if i++; i == len(words) {
+				return false
+			}
+		case isParameter:
+			return false
+		}
+		if known.search && (!isParameter || parameter == "pattern") {
+			texts++
+		}
+		if isPath && !c.isReadable(known, words[i]) {
+			return false
+		}
+	}
+	return texts <= 1 // the next operand would be a path
+}
+
+// isReadable reports whether a path, or all that a glob means, is in the workspace and may be shown. PowerShell has names that
+// begin with a dot among those of a *: of files whose content is shown a glob must end with a suffix of code.
+func (c *Reading) isReadable(known *cmdlet, path string) bool {
+	slashed := strings.ReplaceAll(path, `\`, "/")
+	rest := slashed
+	if match.HasDrive(rest) {
+		rest = rest[2:]
+	}
+	switch {
+	case path == "", strings.HasPrefix(slashed, "//"), strings.ContainsAny(rest, ":[]?"), match.LeadsUp(slashed), strings.HasPrefix(slashed, "-"):
+		return false
+	case strings.Contains(slashed, "*") && known.content:
+		_, suffix, _ := cutLast(slashed, ".")
+		if !c.Known.Profiles.compiled[suffix] && !c.Known.Profiles.scripts[suffix] {
+			return false
+		}
+	}
+	place := c.Known.Workspace.Find(strings.ReplaceAll(slashed, "*", "x"), c.Known.Profiles.isSensitive)
+	return place.Inside() && !c.Known.Profiles.isSecretWord(slashed, false)
+}
+
+// onlyShowsRepository reports whether a command of git shows the workspace's own repository.
+func (c *Reading) onlyShowsRepository(words []string) bool {
+	script := c.Known.Programs.ParseArgv(words)
+	if script.NotSimple != "" || len(script.Acting()) != 1 {
+		return false
+	}
+	return !slices.ContainsFunc(script.All, func(command *shell.Command) bool {
+		e := c.Execution(command)
+		return (e.Use.Class != programs.Read && len(command.Instead()) == 0) || !e.Within(false) || len(e.Secrets()) > 0
+	})
+}
