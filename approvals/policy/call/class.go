@@ -52,6 +52,9 @@ func (e *Execution) removesKept() bool {
 	return e.removesOnlyKept()
 }
 
+// maxKeptFiles is how many files are looked up in the repository for one command. Each reads the index.
+const maxKeptFiles = 20
+
 func (e *Execution) removesOnlyKept() bool {
 	files, ok := e.operandsOf("rm", "-f")
 	if !ok {
@@ -59,8 +62,8 @@ func (e *Execution) removesOnlyKept() bool {
 			return false
 		}
 	}
-	return !slices.ContainsFunc(files, func(file string) bool {
-		return slices.ContainsFunc(e.call.Places.foldersOf(e.Command), func(folder string) bool {
+	return len(files) <= maxKeptFiles && !slices.ContainsFunc(files, func(file string) bool {
+		return !e.call.spendLook() || slices.ContainsFunc(e.call.Places.foldersOf(e.Command), func(folder string) bool {
 			return !e.call.Known.Workspace.Keeps(match.JoinFolder(folder, file))
 		})
 	})

@@ -88,16 +88,25 @@ func (p *Places) gitFolders(of *shell.Command) (folders []string) {
 
 // findForeignShell returns why git may use a foreign repository in a folder to which a command of the call changes, or "". It
 // counts for all commands: a cd may fail or be in brackets.
-func (p *Places) findForeignShell() string {
+func (p *Places) findForeignShell() string { return p.call.foreignFolder(p.changedTo()) }
+
+// foldersOf are the folders in which a command may run: its own, and those of other commands of the call.
+func (p *Places) foldersOf(of *shell.Command) []string {
+	folders := append(p.from(of.Folder), p.changedTo()...)
+	slices.Sort(folders)
+	return slices.Compact(folders)
+}
+
+// changedTo are the folders to which commands of the call change.
+func (p *Places) changedTo() (folders []string) {
 	seen := map[string]bool{"": true}
-	var folders []string
 	for _, execution := range p.call.Executions() {
 		if folder := execution.Use.Folder; !seen[folder] {
 			seen[folder] = true
 			folders = append(folders, p.from(folder)...)
 		}
 	}
-	return p.call.foreignFolder(folders)
+	return folders
 }
 
 // foreignFolder returns why git in one of some folders may use another repository than the workspace's own, or "". Each
