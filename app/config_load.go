@@ -94,9 +94,15 @@ func (c *Config) resolvePaths(reader *strictyaml.Reader, folder string) {
 		at  *string
 	}
 	paths := []path{
-		{"policy.file", &c.Policy.File}, {"nats.dir", &c.NATS.Dir}, {"nats.creds", &c.NATS.Creds}, {"nats.nkey", &c.NATS.NKey},
-		{"nats.tls.ca", &c.NATS.TLS.CA}, {"nats.tls.cert", &c.NATS.TLS.Cert}, {"nats.tls.key", &c.NATS.TLS.Key},
-		{"audit.dir", &c.Audit.Dir}, {"secrets.key_file", &c.Secrets.KeyFile},
+		{"policy.file", &c.Policy.File},
+		{"nats.dir", &c.NATS.Dir},
+		{"nats.creds", &c.NATS.Creds},
+		{"nats.nkey", &c.NATS.NKey},
+		{"nats.tls.ca", &c.NATS.TLS.CA},
+		{"nats.tls.cert", &c.NATS.TLS.Cert},
+		{"nats.tls.key", &c.NATS.TLS.Key},
+		{"audit.dir", &c.Audit.Dir},
+		{"secrets.key_file", &c.Secrets.KeyFile},
 	}
 	for i := range c.Proxy.Clients {
 		client := &c.Proxy.Clients[i]
