@@ -64,39 +64,42 @@ func (w headingWord) part(requests []Request, place Place) string {
 	calls, final, verb, noun := 0, false, w.files, "files"
 	var targets []string
 	for i := range requests {
-		r, does := &requests[i], false
-		for _, e := range r.Effects {
-			if !w.covers(e, place) {
-				continue
-			}
-			does, final = true, final || (e.Irreversible && (e.Kind == EffectDestroy || e.Kind == EffectSend))
+		r := &requests[i]
+		effects := slices.DeleteFunc(slices.Clone(r.Effects), func(e Effect) bool { return !w.covers(e, place) })
+		for _, e := range effects {
+			final = final || e.Irreversible
 			if !slices.Contains(targets, e.Target) {
 				targets = append(targets, e.Target)
 			}
 		}
-		if does {
-			calls++
-		}
-		if does && (len(r.Details.Commands) > 0 || w.kind == EffectDestroy) {
+		calls += min(len(effects), 1)
+		if len(effects) > 0 && len(r.Details.Commands) > 0 {
 			verb, noun = w.paths, "paths"
 		}
 	}
 	if calls == 0 {
 		return ""
 	}
+	if w.kind == EffectDestroy {
+		noun = "paths"
+	}
+	text := w.text(calls, targets, verb, noun, place)
+	if final && (w.kind == EffectDestroy || w.kind == EffectSend) {
+		text += " (cannot be undone)"
+	}
+	return text
+}
+
+func (w headingWord) text(calls int, targets []string, verb, noun string, place Place) string {
+	switch {
+	case w.files != "" && place != "":
+		return fmt.Sprintf(verb, pathsText(targets, noun, place))
+	case w.files != "" && len(targets) == 1 && targets[0] != "":
+		return fmt.Sprintf(w.paths, targets[0])
+	}
 	text := fmt.Sprintf(w.calls, calls)
 	if calls == 1 {
 		text = strings.TrimSuffix(text, "s")
-	}
-	switch {
-	case w.files == "":
-	case place != "":
-		text = fmt.Sprintf(verb, pathsText(targets, noun, place))
-	case len(targets) == 1 && targets[0] != "":
-		text = fmt.Sprintf(w.paths, targets[0])
-	}
-	if final {
-		text += " (cannot be undone)"
 	}
 	return text
 }

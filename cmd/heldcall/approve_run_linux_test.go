@@ -42,9 +42,8 @@ func TestApproveARunOnATerminal(t *testing.T) {
 		t.Fatal(err)
 	}
 	answer := ask(t, agents, "s")
-	waiting := pending(t, console, 5)
 	byCommand := map[string]approvals.Request{}
-	for _, r := range waiting {
+	for _, r := range pending(t, console, 5) {
 		byCommand[r.ArgsPreview] = r
 	}
 	keyboard, terminal := openTerminal(t)
@@ -83,7 +82,7 @@ func TestApproveARunOnATerminal(t *testing.T) {
 		t.Fatal(err)
 	}
 	late := ask(t, agents, "s")
-	waiting = pending(t, console, 5) // with the late one
+	pending(t, console, 5) // with the late one
 	typed("yes")
 	until("Type yes to decide this call: ")
 	typed("no")

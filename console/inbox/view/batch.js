@@ -23,12 +23,12 @@ const AT_ONCE = 100; // calls of one dialog
  * @param {(requests: Request[], choice: Choice) => void} decide
  */
 export function openBatch(action, requests, decide) {
-	const alone = (/** @type {Request} */ request) => isUnconfirmed(request, { action }) || isDelayed([request], { action });
-	const own = requests.filter((request) => counts(action, request, state.me) && !alone(request));
+	const able = requests.filter((request) => counts(action, request, state.me) && !isUnconfirmed(request, { action }));
+	const own = able.filter((request) => !isDelayed([request], { action }));
 	const some = own.slice(0, AT_ONCE);
+	const critical = able.length - own.length;
 	const typed = requests.filter((request) => isUnconfirmed(request, { action })).length;
-	const critical = requests.filter(alone).length - typed;
-	const questions = action === 'approve' ? requests.filter((request) => asks(request) && !alone(request)).length : 0;
+	const questions = action === 'approve' ? requests.filter(asks).length : 0;
 	const others = requests.length - own.length - questions - typed - critical;
 	const note = /** @type {HTMLTextAreaElement} */ (el('textarea', { id: 'batch-note', rows: 2, maxlength: 4000, placeholder: 'Say what to do instead.' }));
 	const send = /** @type {HTMLButtonElement} */ (el('button', { type: 'submit', class: action === 'approve' ? 'good' : 'bad' },
