@@ -41,7 +41,7 @@ var otherKinds = []struct {
 	{"srun *", nil, []string{"srun rm x"}},
 	{"distrobox *", nil, []string{"distrobox enter x -- rm y"}},
 	{"zx *", nil, []string{"zx evil.mjs"}},
-	// Files and programs of other folders, and what is sent there.
+	// Files and programs of other folders, and texts that are sent there.
 	{"make *", []string{"make CFLAGS=-O2 PREFIX=out", "make GOOS=linux build", "make release TAG=v1"}, []string{"make CC=/tmp/evil", "make RM='rm -rf ~' clean", "make MAKE_COMMAND=/tmp/evil all", "make PATH=/tmp/evil", "make LD_PRELOAD=/tmp/x.so", "make BASH_ENV=/tmp/x", "make VPATH=/tmp"}},
 	{"just *", nil, []string{"just /tmp/x/recipe", "just ../x/recipe", "just -g x", "just --dotenv-filename=/x y"}},
 	{"task *", nil, []string{"task -g x", "task --global x", "task --insecure x"}},

@@ -94,7 +94,7 @@ func TestVerdictWith(t *testing.T) {
 					t.Fatalf("%s: %s: %d limits, not %d", name, request.call.Arguments, len(got.Limits), len(want.Limits))
 				}
 				want.Limits, got.Limits = nil, nil
-				if !reflect.DeepEqual(want, got) { // cmp takes long, also for what is equal
+				if !reflect.DeepEqual(want, got) { // cmp takes long, also for equal ones
 					t.Fatalf("%s: %s %s (-all +used):\n%s", name, request.call.Name, request.call.Arguments, cmp.Diff(want, got))
 				}
 			}
