@@ -107,14 +107,15 @@ func (c *runCommand) host(ctx context.Context, s *streams, place *launch.Place, 
 	server.Close()
 	held.stop() // so that all requests are counted
 	if launch.Started(ended) {
-		reportUnheld(s.err, launch.Report(held), name)
+		reportUnheld(s.err, launch.Report(held), name, ended)
 	}
 	return ended
 }
 
-// reportUnheld reports that nothing of a command could be held, if that is so.
-func reportUnheld(w io.Writer, r discovery.Report, name string) {
-	if r.Requests == 0 {
+// reportUnheld reports that nothing of a command could be held, if that is so. A command that failed before its first
+// request has another problem, which it reports itself.
+func reportUnheld(w io.Writer, r discovery.Report, name string, ended error) {
+	if r.Requests == 0 && ended == nil {
 		fmt.Fprintf(w, "heldcall: %s made no requests through heldcall, so nothing was reviewed. "+
 			"Its model address is probably set elsewhere: see docs/agents.md\n", name)
 	}

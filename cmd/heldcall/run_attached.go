@@ -41,7 +41,7 @@ func runAttached(ctx context.Context, s *streams, place *launch.Place, command [
 	ended := launch.Run(ctx, command, launch.Environment(environment, attached.Proxy, &place.Config), s.in, s.out, s.err)
 	attached.Leave()
 	if report := <-reports; report != nil && launch.Started(ended) {
-		reportUnheld(s.err, *report, name)
+		reportUnheld(s.err, *report, name, ended)
 	}
 	return ended
 }
