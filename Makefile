@@ -36,7 +36,9 @@ help: ## this list
 	@awk -F ': .*## ' '/^[a-z-]+:.*## / {printf "make %-12s %s\n", $$1, $$2}' Makefile
 
 run: ## build and run the demo: hold a call, and answer it
-	$(GO) run ./cmd/heldcall demo $(ARGS)
+	@echo 'building heldcall: the first time it takes some minutes, and prints each package'
+	@$(GO) build -v -o bin/ ./cmd/heldcall
+	@bin/heldcall demo $(ARGS)
 
 build: ## the program, as bin/heldcall
 	$(GO) build -o bin/ ./cmd/heldcall
