@@ -66,7 +66,7 @@ func (c *Reading) readsByPowerShell() *Tool {
 // onlyReadsFiles reports whether a text is such pipelines.
 func (c *Reading) onlyReadsFiles(text string) bool {
 	for pipeline := range strings.SplitSeq(text, ";") {
-		files := false // names of files come from the commands before
+		files, fed := false, false // files, and anything, come from the commands before
 		for command := range strings.SplitSeq(pipeline, "|") {
 			words, ok := powershellWords(command)
 			if !ok || len(words) == 0 {
@@ -78,13 +78,14 @@ func (c *Reading) onlyReadsFiles(text string) bool {
 				if !c.onlyShowsRepository(words) {
 					return false
 				}
-			case known == nil, known.content && files:
+			case known == nil, known.content && files, fed && len(known.paths) > 0 && !known.search: // texts that it is given may be paths
 				return false
 			case !c.staysInside(known, words[1:]):
 				return false
 			default:
 				files = files || known.files
 			}
+			fed = true
 		}
 	}
 	return true
@@ -108,7 +109,7 @@ type wordReader struct {
 	words  []string
 	word   strings.Builder
 	quote  rune // 0: none is open
-	quoted bool // the word has quotes
+	quoted bool // the word is a text in quotes
 }
 
 func (w *wordReader) end() {
@@ -128,10 +129,13 @@ func (w *wordReader) read(r rune) bool {
 		w.word.WriteRune(r)
 	case w.quote != 0:
 		w.quote = 0
-	case r == '\'' || r == '"':
-		w.quote, w.quoted = r, true
 	case r == ' ' || r == ',':
 		w.end()
+	case w.quoted: // a word of its own begins, or a quote is doubled
+		return false
+	case r == '\'' || r == '"':
+		w.quote, w.quoted = r, true
+		return w.word.Len() == 0
 	case strings.ContainsRune("(){}<>&@#%!^~=+", r):
 		return false
 	default:
@@ -189,8 +193,12 @@ func (c *Reading) isReadable(known *cmdlet, path string) bool {
 	return place.Inside() && !c.Known.Profiles.isSecretWord(slashed, false)
 }
 
-// onlyShowsRepository reports whether a command of git shows the workspace's own repository.
+// onlyShowsRepository reports whether a command of git shows the workspace's own repository. Windows PowerShell passes quotes
+// and a backslash before a quote on as they are, and git begins another word there.
 func (c *Reading) onlyShowsRepository(words []string) bool {
+	if slices.ContainsFunc(words, func(word string) bool { return strings.Contains(word, `"`) || strings.HasSuffix(word, `\`) }) {
+		return false
+	}
 	script := c.Known.Programs.ParseArgv(words)
 	if script.NotSimple != "" || len(script.Acting()) != 1 {
 		return false
