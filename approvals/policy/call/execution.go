@@ -78,8 +78,11 @@ func (e *Execution) Within(scratch bool) bool {
 // the agent's folder itself only.
 func (e *Execution) Below(folder string) bool {
 	l, problem := match.Locate(folder)
-	if problem != "" || (l.Body != "" && e.Use.Operands != programs.NoPaths && !e.hasOperand()) {
+	switch {
+	case problem != "", l.Body != "" && e.Use.Operands != programs.NoPaths && !e.hasOperand():
 		return false
+	case e.Use.Class == programs.Fetch && slices.ContainsFunc(e.Command.Words[1:], func(word string) bool { return strings.ContainsAny(word, "/:@") }):
+		return false // it may name a thing of another place
 	}
 	return e.findOutside(area{below: &l}) == ""
 }

@@ -2,7 +2,8 @@ package match
 
 import "strings"
 
-// ObjectGlob is arguments as one object of JSON in which a * in place of a value is any number, string, true, false or null.
+// ObjectGlob is arguments as one object of JSON in which a * in place of a value is any number, true, false, null, or a text
+// that is neither an address nor a path that leads elsewhere.
 type ObjectGlob struct{ members []Member }
 
 // NewObjectGlob reads the argument of a pattern. It returns nil if that has another form, such as a * in a string or in
@@ -31,10 +32,21 @@ func (g *ObjectGlob) Covers(arguments string) bool {
 	}
 	for i, want := range g.members {
 		value := members[i].Raw
-		isScalar := value[0] != '{' && value[0] != '['
-		if members[i].Name != want.Name || (want.Raw == anyValue && !isScalar) || (want.Raw != anyValue && value != want.Raw) {
+		if members[i].Name != want.Name || (want.Raw == anyValue && !isAny(value)) || (want.Raw != anyValue && value != want.Raw) {
 			return false
 		}
+	}
+	return true
+}
+
+// isAny reports whether a * covers a value.
+func isAny(raw string) bool {
+	switch raw[0] {
+	case '{', '[':
+		return false
+	case '"':
+		text := TextOf(raw)
+		return !strings.Contains(text, "..") && !strings.Contains(text, "://") && (text == "" || !strings.ContainsRune(`/\~`, rune(text[0])))
 	}
 	return true
 }
