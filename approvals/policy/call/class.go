@@ -62,10 +62,19 @@ func (e *Execution) removesOnlyKept() bool {
 			return false
 		}
 	}
-	return len(files) <= maxKeptFiles && !slices.ContainsFunc(files, func(file string) bool {
-		return !e.call.spendLook() || slices.ContainsFunc(e.call.Places.foldersOf(e.Command), func(folder string) bool {
-			return !e.call.Known.Workspace.Keeps(match.JoinFolder(folder, file))
-		})
+	return len(files) <= maxKeptFiles && !slices.ContainsFunc(files, func(file string) bool { return !e.call.spendLook() || !e.keeps(file) })
+}
+
+// keeps reports whether the repository has a file as it is in each folder in which the command may run. A cd before it may
+// fail, or not run at all, so the file of that name in the folder of the call counts too, if there is one.
+func (e *Execution) keeps(file string) bool {
+	w, p := e.call.Known.Workspace, &e.call.Places
+	isLost := func(folder string) bool { return !w.Keeps(match.JoinFolder(folder, file)) }
+	if slices.ContainsFunc(p.foldersOf(e.Command), isLost) {
+		return false
+	}
+	return !slices.ContainsFunc(p.from(""), func(folder string) bool {
+		return !w.Lacks(match.JoinFolder(folder, file)) && isLost(folder)
 	})
 }
 
@@ -86,7 +95,8 @@ func (e *Execution) switchesBranch() bool {
 	if !ok || len(names) != 1 {
 		return false
 	}
-	return names[0] == "-" || !slices.ContainsFunc(e.call.Places.foldersOf(e.Command), func(folder string) bool {
+	folders := append(e.call.Places.foldersOf(e.Command), e.call.Places.from("")...)
+	return names[0] == "-" || !slices.ContainsFunc(folders, func(folder string) bool {
 		return !e.call.Known.Workspace.HasBranch(folder, names[0])
 	})
 }

@@ -8,6 +8,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"io/fs"
 	"os"
 	"path/filepath"
 	"strings"
@@ -44,6 +45,16 @@ func (w *Workspace) Keeps(path string) bool {
 	sum := sha1.Sum(append(fmt.Appendf(nil, "blob %d\x00", len(content)), content...)) //nolint:gosec // see above
 	kept, err := indexed(gitFolder(root), filepath.ToSlash(name))
 	return err == nil && kept == sum
+}
+
+// Lacks reports whether there is certainly no file of a path.
+func (w *Workspace) Lacks(path string) bool {
+	whole := w.Absolute(path)
+	if whole == "" {
+		return false
+	}
+	_, err := os.Lstat(whole)
+	return errors.Is(err, fs.ErrNotExist)
 }
 
 // Inside reports whether a path is certainly in the workspace.
