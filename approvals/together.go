@@ -32,7 +32,8 @@ func (r *Request) TogetherKey() string {
 }
 
 // apartBy returns what a request has in common with all that it is joined with: the kinds of its effects if it is at high risk
-// or does more than read, write, check and fetch, and the scripts that it runs, whose names say little of what they do.
+// or does more than read, write, check and fetch; what it runs and sends to; and scripts and tasks whose names say
+// little of what they do.
 func (r *Request) apartBy() (all []string) {
 	kinds, apart := []string{}, r.RiskLevel == RiskHigh
 	for _, e := range r.Effects {
@@ -40,9 +41,11 @@ func (r *Request) apartBy() (all []string) {
 		switch e.Kind {
 		case EffectNone, EffectRead, EffectWrite, EffectFetch:
 		case EffectCheck:
-			if strings.ContainsAny(e.Target, `/\`) {
+			if !isPlainCheck(e.Target) {
 				all = append(all, e.Target)
 			}
+		case EffectRun, EffectSend:
+			apart, all = true, append(all, e.Target)
 		default:
 			apart = true
 		}
@@ -52,6 +55,19 @@ func (r *Request) apartBy() (all []string) {
 	}
 	slices.Sort(all)
 	return slices.Compact(all)
+}
+
+// checkWords are the words in names of tasks that say that they check or build.
+var checkWords = strings.Fields("test tests unit integration e2e spec run exec build compile check checks lint vet verify validate analyze typecheck types fmt format style coverage cov all watch jest vitest mocha eslint prettier tsc pytest mypy ruff")
+
+// isPlainCheck reports whether the target of a check is a program alone, or its last word says that it checks or builds.
+func isPlainCheck(target string) bool {
+	words := strings.Fields(target)
+	if len(words) == 0 || strings.ContainsAny(target, `/\`) {
+		return len(words) == 0
+	}
+	last := strings.FieldsFunc(words[len(words)-1], func(r rune) bool { return strings.ContainsRune(":-_.", r) })
+	return len(words) == 1 || !slices.ContainsFunc(last, func(part string) bool { return !slices.Contains(checkWords, part) })
 }
 
 // joins reports whether the request may be answered together with others: a call whose effects are all known, about which

@@ -103,7 +103,15 @@ func TestMoreThanEditsIsJoinedWithItsLike(t *testing.T) {
 		a, b string
 		same bool
 	}{
-		{of(high, "send a"), of(high, "send a", "send b"), true},
+		{of(high, "send a"), of(high, "send a", "send a"), true},
+		{of(high, "send a"), of(high, "send a", "send b"), false},
+		{of(high, "send origin"), of(high, "send evil"), false},
+		{of(high, "run a_test.py"), of(high, "run evil.py"), false},
+		{of(medium, "run a"), of(medium, "run b"), false},
+		{of(medium, "check npm run test"), of(medium, "check npm run wipe"), false},
+		{of(medium, "check make"), of(medium, "check just wipe-db"), false},
+		{of(medium, "check make"), of(medium, "check npm run test:wipe"), false},
+		{of(medium, "write"), of(medium, "check npm run test:unit", "check go test", "check npx jest", "check cargo check"), true},
 		{of(high, "install", "send"), of(high, "send", "install"), true},
 		{of(high, "send"), of(high, "install"), false},
 		{of(high, "write"), of(high, "write", "read"), false},
