@@ -34,7 +34,7 @@ programs:
 		},
 		Ask: {
 			"bd", "bd close 5", "bd list --db /tmp/x", "bd export /etc/passwd", "bd dep remove x", "bd dep", "bd show x; evil", "bd show $(evil)", "/tmp/bd list", "lintall --config /tmp/x", "lintall /tmp/x", "lintall ../x",
-			"mygrep x /etc/passwd", "rtk git push", "rtk rm -rf src", "rtk", "rtk -x git status", "rtk evil", "rtk sh -c evil", "rtk cat .env", "/tmp/rtk git status", "rtk cat /etc/passwd", "sudo rtk ls", "rtk rtk evil", "rtk $X",
+			"mygrep x /etc/passwd", "rtk git push", "rtk rm -rf src", "rtk", "rtk -x git status", "rtk evil", "rtk sh -c evil", "rtk cat .env", "/tmp/rtk git status", "rtk cat /etc/passwd", "sudo rtk ls", "rtk rtk evil", "rtk $X", "rtk test rm x", "rtk test evil", "rtk -v test sh -c evil", "rtk rtk test evil", "rtk time evil", "timeout 5 rtk test evil", "rtk command evil",
 		},
 	} {
 		for _, command := range commands {

@@ -50,6 +50,8 @@ func look(w *programs.Wrapper, words []word) inside {
 		return found
 	case !ok || (len(rest) > 0 && isOption(rest[0].Text)):
 		return inside{hides: w.Appends}
+	case len(rest) > 0 && !w.MayRun(rest[0].Text):
+		return inside{}
 	case len(rest) == 0:
 		found.certain = found.certain && w.Appends // which then only writes what it reads
 		return found

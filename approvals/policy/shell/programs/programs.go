@@ -46,7 +46,7 @@ func (t *Table) With(options map[string]*Program) *Table {
 		delete(more.coverage.open, name) // the policy lists what a * covers
 		more.state(name, p)
 		if p.given.wraps {
-			more.wrappers[name], more.runners[name] = &Wrapper{Options: *p, Transparent: true}, true
+			more.wrappers[name], more.runners[name] = &Wrapper{Options: *p, Transparent: true, Given: true}, true
 		}
 	}
 	return &more
@@ -97,6 +97,10 @@ func among(all map[string]bool, word string) bool {
 	name, base := Names(word)
 	return all[name] || (base != name && all[base])
 }
+
+// MayRun reports whether the wrapper may run a program of a name. What is a builtin of shells may be a command of its own to a
+// program that a policy gives, such as test of rtk, which runs the words after it.
+func (w *Wrapper) MayRun(name string) bool { return !w.Given || !slices.Contains(builtins, name) }
 
 // Wrapper is how a program runs another one, or nil.
 func (t *Table) Wrapper(word string) *Wrapper {
@@ -199,4 +203,5 @@ type Wrapper struct {
 	Scripts     bool
 	Shell       bool
 	Transparent bool
+	Given       bool // by a policy
 }
