@@ -98,7 +98,7 @@ func among(all map[string]bool, word string) bool {
 	return all[name] || (base != name && all[base])
 }
 
-// MayRun reports whether the wrapper may run a program of a name. What is a builtin of shells may be a command of its own to a
+// MayRun reports whether the wrapper may run a program of a name. The name of a builtin of shells may be a command of its own to a
 // program that a policy gives, such as test of rtk, which runs the words after it.
 func (w *Wrapper) MayRun(name string) bool { return !w.Given || !slices.Contains(builtins, name) }
 
