@@ -55,7 +55,7 @@ func TestProposals(t *testing.T) {
 	for _, one := range all.Items {
 		got = append(got, fmt.Sprintf("%s %s %d/%d %d of %d", one.Policy, one.Pattern, one.Approved, one.Sessions, one.Fewer, all.Of))
 	}
-	want := []string{"policy.yaml bash(go vet:*) 4/2 4 of 12", "policy.yaml bash(go test ./a) 2/2 2 of 12"}
+	want := []string{"policy.yaml bash(go vet:./**) 4/2 4 of 12", "policy.yaml bash(go test ./a) 2/2 2 of 12"}
 	if d := cmp.Diff(want, got); d != "" {
 		t.Errorf("(-want +got):\n%s", d)
 	}

@@ -32,8 +32,8 @@ func TestSuggestionsOfARequest(t *testing.T) {
 		}
 		want := map[string][]approvals.Suggestion{
 			"make":       {{Pattern: "bash(make)", Allows: "exactly this", Of: 2}},
-			"go vet ./a": {{Pattern: "bash(go vet ./a)", Allows: "exactly this", Of: 2}, {Pattern: "bash(go vet:*)", Allows: approvals.AllowsOf("bash(go vet:*)"), Covered: 1, Of: 2}},
-			"go vet ./b": {{Pattern: "bash(go vet ./b)", Allows: "exactly this", Of: 2}, {Pattern: "bash(go vet:*)", Allows: approvals.AllowsOf("bash(go vet:*)"), Covered: 1, Of: 2}},
+			"go vet ./a": {{Pattern: "bash(go vet ./a)", Allows: "exactly this", Of: 2}, {Pattern: "bash(go vet:./**)", Allows: approvals.AllowsOf("bash(go vet:./**)"), Covered: 1, Of: 2}},
+			"go vet ./b": {{Pattern: "bash(go vet ./b)", Allows: "exactly this", Of: 2}, {Pattern: "bash(go vet:./**)", Allows: approvals.AllowsOf("bash(go vet:./**)"), Covered: 1, Of: 2}},
 		}[r.Resource]
 		if d := cmp.Diff(want, got); d != "" {
 			t.Errorf("%s (-want +got):\n%s", r.Resource, d)
