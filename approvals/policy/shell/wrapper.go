@@ -48,10 +48,8 @@ func look(w *programs.Wrapper, words []word) inside {
 	case ok && w.OrScript && isScriptCall(rest):
 		found.scripts = []string{rest[1].Text}
 		return found
-	case !ok || (len(rest) > 0 && isOption(rest[0].Text)):
+	case !ok || (len(rest) > 0 && (isOption(rest[0].Text) || !w.MayRun(rest[0].Text))):
 		return inside{hides: w.Appends}
-	case len(rest) > 0 && !w.MayRun(rest[0].Text):
-		return inside{}
 	case len(rest) == 0:
 		found.certain = found.certain && w.Appends // which then only writes what it reads
 		return found
