@@ -131,12 +131,24 @@ func (b *wordBuilder) write(text string) {
 // characterSet is a set of characters in a glob. Where no file has such a name, most shells read it literally: a * means both.
 var characterSet = regexp.MustCompile(`\*?\[[A-Za-z0-9][A-Za-z0-9-]*\]\*?`)
 
-// withoutSets returns an unquoted text with a * in place of each set of characters.
+// openSet is a name that is nothing but such a set, and an extension.
+var openSet = regexp.MustCompile(`^` + characterSet.String() + `(\.[A-Za-z0-9]+)*$`)
+
+// withoutSets returns an unquoted text with a * in place of each set of characters, and a ? before it in a name with more
+// letters: a * alone would match a name such as secrets.yaml by chance.
 func withoutSets(text string) string {
 	if strings.IndexByte(text, '[') < 0 || strings.IndexByte(text, '\\') >= 0 {
 		return text
 	}
-	return characterSet.ReplaceAllString(text, "*")
+	names := strings.Split(text, "/")
+	for i, name := range names {
+		with := "?*"
+		if openSet.MatchString(name) {
+			with = "*"
+		}
+		names[i] = characterSet.ReplaceAllString(name, with)
+	}
+	return strings.Join(names, "/")
 }
 
 func (b *wordBuilder) note(why string) {
