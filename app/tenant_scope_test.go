@@ -89,6 +89,7 @@ func newTwoTenants(t *testing.T) *twoTenants {
 			two.shown = r
 		}
 	}
+	w.eventOf(approvals.EventApprovalRequired, two.shown.ID) // which comes after the request
 	two.unseen = []string{"veiled", `"tenant":"other"`, two.hidden.ID, two.grant, two.toAll, two.hidden.SessionID}
 	return two
 }

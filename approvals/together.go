@@ -58,7 +58,7 @@ func (r *Request) apartBy() (all []string) {
 }
 
 // checkWords are the words in names of tasks that say that they check or build.
-var checkWords = strings.Fields("test tests unit integration e2e spec run exec build compile check checks lint vet verify validate analyze typecheck types fmt format style coverage cov all watch jest vitest mocha eslint prettier tsc pytest mypy ruff")
+var checkWords = strings.Fields("test tests unit integration e2e spec run exec build compile check checks lint vet verify validate analyze typecheck types doc docs fmt format style coverage cov all watch jest vitest mocha eslint prettier tsc pytest mypy ruff")
 
 // isPlainCheck reports whether the target of a check is a program alone, or its last word says that it checks or builds.
 func isPlainCheck(target string) bool {
