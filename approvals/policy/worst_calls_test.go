@@ -32,7 +32,7 @@ var costlyParts = []string{
 	"RM -RF A%d;", "sed -i 's/a/b/' a%d;", "a%d\n", "--opt%d=/a/b ", "https://a.example/%d ", "a/.env%d ", "ä%d ",
 }
 
-// costlyCalls are calls that consist of such parts, alone and within other commands. Not all: each part is in some.
+// costlyCalls are calls that consist of such parts, alone and within other commands. Not all: each part is in one.
 func costlyCalls(all bool) map[string]Call {
 	const size = 7900
 	calls := map[string]Call{}
@@ -40,7 +40,7 @@ func costlyCalls(all bool) map[string]Call {
 		calls[name] = scriptCall(script)
 	}
 	for i, part := range costlyParts {
-		isTurn := func() bool { i++; return all || i%5 == 0 }
+		isTurn := func() bool { i++; return all || i%11 == 0 }
 		text := numbered(part, size)
 		unquoted := strings.ReplaceAll(text, "'", "\"")
 		for _, script := range []string{
