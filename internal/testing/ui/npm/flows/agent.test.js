@@ -61,7 +61,7 @@ flows('agents', {
 
 	async 'calls of a detached turn are approved together'(stage) {
 		const leaving = new AbortController();
-		stage.held.begin(['make one', 'make two'].map((command) => ({ name: 'terminal', arguments: { command } })), { ...around, signal: leaving.signal });
+		stage.held.begin(['make test', 'make lint'].map((command) => ({ name: 'terminal', arguments: { command } })), { ...around, signal: leaving.signal });
 		const page = await stage.open();
 		await stage.look(page, '2 calls');
 		leaving.abort();

@@ -14,7 +14,7 @@ const CARDS = [
 	{ name: 'http', call: { name: 'http_request', arguments: { method: 'POST', url: 'https://hooks.example.com/deploy?env=prod', headers: { 'Content-Type': 'application/json' }, body: { version: '2.4.1', force: true } } }, effects: /^Sends to hooks\.example\.com/, cause: 'hooks.example.com', shows: '.part pre' },
 	{ name: 'e-mail', call: { name: 'send_email', arguments: { to: ['cfo@example.com', 'press@example.net'], subject: 'Figures of the third quarter', body: 'Hello,\n\nthe figures are attached.\n\nAnn' } }, effects: /^Sends: cfo@example\.com, press@example\.net cannot be undone/, cause: 'press@example.net', shows: '.arguments' },
 	{ name: 'edit', call: calls.edit, effects: /^Writes: \/srv\/app\/billing\/invoice\.go/, cause: '/srv/app/billing/invoice.go', shows: '.diff tr.in' },
-	{ name: 'write', call: { name: 'Write', arguments: { file_path: '/etc/cron.d/backup.sh', content: '#!/bin/sh\n# every night\npg_dump app | gzip > "/srv/backup/$(date +%F).gz"\n' } }, effects: /^Runs other code: \/etc\/cron\.d\/backup\.sh · Writes: \/etc\/cron\.d\/backup\.sh/, cause: '/etc/cron.d/backup.sh', shows: '.part pre' },
+	{ name: 'write', call: { name: 'Write', arguments: { file_path: '/etc/cron.d/backup.sh', content: '#!/bin/sh\n# every night\npg_dump app | gzip > "/srv/backup/$(date +%F).gz"\n' } }, effects: /^Writes what runs later \(startup\): \/etc\/cron\.d\/backup\.sh · Writes: \/etc\/cron\.d\/backup\.sh/, cause: '/etc/cron.d/backup.sh', shows: '.part pre' },
 	{ name: 'patch', call: calls.patch, effects: /server\/main\.go/, cause: 'server/main.go', shows: '.diff tr.out' },
 	{ name: 'tree', call: calls.transfer, effects: /^Sends/, cause: '', shows: '.tree' },
 ];

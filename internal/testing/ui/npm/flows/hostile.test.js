@@ -16,18 +16,24 @@ async function inert(page, name) {
 /** Everything of a call that is not folded, as it is read. */
 const read = async (page) => squeezed(await page.locator('#main').innerText());
 
+/** Opens a request with nothing folded, and returns what is read of it. */
+async function unfolded(stage, page, id) {
+	await page.goto(`${stage.held.console}/#/requests/${id}`);
+	await page.locator(`[id="call-${id}"]`).waitFor();
+	const unfold = page.getByRole('button', { name: 'Expand everything' });
+	while (await unfold.count()) await unfold.first().click();
+	return read(page);
+}
+
 flows('hostile texts', {
 	async 'in every place of a request they are shown and do nothing'(stage) {
 		const page = await stage.open();
 		for (const { name, text, shows } of HOSTILE) {
 			const tool = { type: 'function', function: { name: 'odd_tool', description: text, parameters: { type: 'object', properties: { value: { type: 'string', description: text } } } } };
 			stage.held.begin([{ name: 'odd_tool', arguments: { value: text, [text]: [text] } }, { name: 'bash', arguments: { command: text } }], { user: text, text, tools: [tool] });
-			const id = await page.locator('.row').first().getAttribute('data-id');
-			await page.locator('.row a').first().click();
-			await page.locator(`[id="call-${id}"] + .call`).waitFor();
-			const unfold = page.getByRole('button', { name: 'Expand everything' });
-			while (await unfold.count()) await unfold.first().click();
-			const seen = await read(page);
+			await page.locator('.row').nth(1).waitFor({ state: 'attached' });
+			let seen = '';
+			for (const { id } of await stage.held.pending()) seen += await unfolded(stage, page, id);
 			const want = squeezed(shows ?? text).trim();
 			assert.ok(seen.split(want).length > 5, `${name}: ${want} is not seen in each place:\n${seen}`);
 			await inert(page, name);
@@ -55,13 +61,12 @@ flows('hostile texts', {
 				{ name: 'Write', arguments: { file_path: `/srv/${text}.go`, content: text } },
 				{ name: 'Edit', arguments: { file_path: '/srv/a.go', old_string: `a\n${text}`, new_string: `b\n${text}` } },
 			]);
-			const id = await page.locator('.row').first().getAttribute('data-id');
-			await page.locator('.row a').first().click();
-			await page.locator(`[id="call-${id}"] ~ .call`).nth(4).waitFor();
-			const unfold = page.getByRole('button', { name: 'Expand everything' });
-			while (await unfold.count()) await unfold.first().click();
+			await page.locator('.row').nth(5).waitFor({ state: 'attached' });
 			const want = squeezed(shows ?? text).trim();
-			for (const card of await page.locator('.call .body').all()) assert.ok(squeezed(await card.innerText()).includes(want), `${name}: ${want} is not seen in a card`);
+			for (const { id } of await stage.held.pending()) {
+				await unfolded(stage, page, id);
+				for (const card of await page.locator('.call .body').all()) assert.ok(squeezed(await card.innerText()).includes(want), `${name}: ${want} is not seen in a card`);
+			}
 			await inert(page, name);
 			const over = await page.evaluate(() => document.documentElement.scrollWidth - innerWidth);
 			assert.ok(over <= 0, `${name} makes the page ${over} px wider than the screen`);

@@ -42,13 +42,13 @@ flows('together', {
 
 	async 'new calls are decided with the others once they are included'(stage) {
 		const about = { run: `included-${stage.size}`, session: `session-of-included-${stage.size}` };
-		stage.held.begin([terminal('make one'), terminal('make two')], about);
+		stage.held.begin([terminal('make test'), terminal('make lint')], about);
 		const page = await stage.open();
 		await stage.look(page, '2 calls');
 		const question = page.locator('.question');
 		await question.getByRole('button', { name: 'Approve all 2…' }).waitFor();
 		await page.waitForTimeout(LATER);
-		stage.held.begin([terminal('make three')], about);
+		stage.held.begin([terminal('make build')], about);
 		await question.getByRole('button', { name: 'Include' }).click();
 		await question.getByRole('heading', { name: 'Runs 3 checks' }).waitFor();
 		assert.equal(await question.locator('.badge.new').count(), 0);
