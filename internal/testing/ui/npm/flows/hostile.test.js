@@ -16,6 +16,14 @@ async function inert(page, name) {
 /** Everything of a call that is not folded, as it is read. */
 const read = async (page) => squeezed(await page.locator('#main').innerText());
 
+/** The pending requests, when there are so many. */
+async function pending(stage, count) {
+	for (;;) {
+		const requests = await stage.held.pending();
+		if (requests.length >= count) return requests;
+	}
+}
+
 /** Opens a request with nothing folded, and returns what is read of it. */
 async function unfolded(stage, page, id) {
 	await page.goto(`${stage.held.console}/#/requests/${id}`);
@@ -31,9 +39,8 @@ flows('hostile texts', {
 		for (const { name, text, shows } of HOSTILE) {
 			const tool = { type: 'function', function: { name: 'odd_tool', description: text, parameters: { type: 'object', properties: { value: { type: 'string', description: text } } } } };
 			stage.held.begin([{ name: 'odd_tool', arguments: { value: text, [text]: [text] } }, { name: 'bash', arguments: { command: text } }], { user: text, text, tools: [tool] });
-			await page.locator('.row').nth(1).waitFor({ state: 'attached' });
 			let seen = '';
-			for (const { id } of await stage.held.pending()) seen += await unfolded(stage, page, id);
+			for (const { id } of await pending(stage, 2)) seen += await unfolded(stage, page, id);
 			const want = squeezed(shows ?? text).trim();
 			assert.ok(seen.split(want).length > 5, `${name}: ${want} is not seen in each place:\n${seen}`);
 			await inert(page, name);
@@ -61,9 +68,8 @@ flows('hostile texts', {
 				{ name: 'Write', arguments: { file_path: `/srv/${text}.go`, content: text } },
 				{ name: 'Edit', arguments: { file_path: '/srv/a.go', old_string: `a\n${text}`, new_string: `b\n${text}` } },
 			]);
-			await page.locator('.row').nth(5).waitFor({ state: 'attached' });
 			const want = squeezed(shows ?? text).trim();
-			for (const { id } of await stage.held.pending()) {
+			for (const { id } of await pending(stage, 6)) {
 				await unfolded(stage, page, id);
 				for (const card of await page.locator('.call .body').all()) assert.ok(squeezed(await card.innerText()).includes(want), `${name}: ${want} is not seen in a card`);
 			}
