@@ -111,7 +111,7 @@ func (w headingWord) covers(e Effect, place Place) bool {
 	return e.Kind == w.kind && (e.Later != "") == w.later && (w.files == "" || e.Place == place)
 }
 
-// pathsText counts paths and names their folder, or names the only one. Patterns stand for paths that the calls do not show,
+// pathsText counts paths and names their folder, or names the only one. The calls do not show which paths match a pattern,
 // so those are not counted.
 func pathsText(targets []string, noun string, place Place) string {
 	where := " outside the workspace"

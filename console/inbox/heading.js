@@ -74,7 +74,7 @@ function pathsText(targets, noun, place) {
 	return `${targets.length} ${noun}${where}`;
 }
 
-/** Patterns stand for paths that the calls do not show. @param {string} target */
+/** Whether a target is a pattern: the calls do not show which paths match it. @param {string} target */
 const isPattern = (target) => /[*?[{…]/.test(target);
 
 /** The innermost folder of all paths; "": there is none, or a path is not known. @param {string[]} paths */
