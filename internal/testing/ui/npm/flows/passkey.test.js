@@ -2,7 +2,7 @@
 // authenticator.
 
 import assert from 'node:assert/strict';
-import { flows } from '../stage/browser.js';
+import { flows, stopClock, ticksUntil, withClock } from '../stage/browser.js';
 import { push } from '../stage/calls.js';
 
 const wipe = (name) => ({ name: 'builder', arguments: { command: `wipe /srv/${name}.db` } });
@@ -17,7 +17,7 @@ async function authenticator(page, verified = true) {
 }
 
 /** Opens a page of the inbox at the address where passkeys work. */
-const open = (stage, page = '') => stage.open(`${stage.held.console.replace('127.0.0.1', 'localhost')}/${page}`, { elsewhere: true });
+const open = (stage, page = '') => stage.open(`${stage.held.console.replace('127.0.0.1', 'localhost')}/${page}`, { elsewhere: true, before: withClock });
 
 /** Registers a passkey on the page of passkeys. */
 async function register(page, name) {
@@ -56,12 +56,15 @@ flows('passkey', {
 		await page.getByRole('link', { name: 'Inbox' }).click();
 		await stage.look(page, 'wipe');
 		await stage.shot(page, 'passkey');
+		await stopClock(page);
 		await approve.click();
+		await ticksUntil(page, page.getByRole('button', { name: 'Undo' }));
 		await page.getByRole('button', { name: 'Undo' }).click();
-		await page.getByText('The approval was not sent.').waitFor();
+		await ticksUntil(page, page.getByText('The approval was not sent.'));
 		assert.equal((await stage.asked('builder'))[0].id, id);
 		await approve.click(); // what was undone is confirmed again
-		await page.getByText('Approving this critical call').waitFor();
+		await ticksUntil(page, page.getByText('Approving this critical call'));
+		await page.clock.resume();
 		await page.getByText('Approved: builder').waitFor();
 		assert.equal((await answer).choices[0].message.tool_calls.length, 1);
 		await page.goto(`${page.url().split('#')[0]}#/requests/${id}`);

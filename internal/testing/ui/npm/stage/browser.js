@@ -70,6 +70,25 @@ export function flows(title, flows, options) {
 	});
 }
 
+/** For the option before: the page has a clock that can be stopped, since what it does after some seconds may come before the next step of a flow. */
+export const withClock = (context) => context.clock.install();
+
+/** Stops the clock of a page, ten seconds later: to stop it in its past is an error. It goes on with page.clock.runFor and page.clock.resume. */
+export const stopClock = async (page) => page.clock.pauseAt(await page.evaluate(() => Date.now()) + 10_000);
+
+/** Lets so much time of a stopped clock pass that the page shows this. */
+export async function ticksUntil(page, locator) {
+	while (!await locator.first().isVisible()) await page.clock.runFor(100);
+}
+
+/** Lets time of a stopped clock pass while this lasts that waits in the page, as axe does. */
+export async function ticksWhile(page, work) {
+	let works = true;
+	const ended = work.finally(() => { works = false; });
+	while (works) await page.clock.runFor(1);
+	await ended;
+}
+
 let sessions = 0;
 
 export class Stage {
