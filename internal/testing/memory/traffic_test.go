@@ -128,8 +128,8 @@ func askOnce(ctx context.Context, addr, model string, size int) (status int, err
 	}
 	defer resp.Body.Close()
 	body, err := io.ReadAll(resp.Body)
-	if err == nil && resp.StatusCode == 200 && model == "small" && !bytes.Contains(body, []byte("deploy_small")) {
-		err = fmt.Errorf("the answer is without its call: %.500s", body)
+	if err == nil && model == "small" && (resp.StatusCode != http.StatusOK || !bytes.Contains(body, []byte("deploy_small"))) {
+		err = fmt.Errorf("status %d, and not the call: %.500s", resp.StatusCode, body)
 	}
 	return resp.StatusCode, err
 }
