@@ -28,8 +28,9 @@ const (
 	EventResultRedacted    EventType = "result_redacted"   // or the result without some parts
 	EventGrantCreated      EventType = "grant_created"
 	EventGrantRevoked      EventType = "grant_revoked"
-	EventWindowOpened      EventType = "window_opened" // a trust window
-	EventWindowClosed      EventType = "window_closed" // by a reviewer, or at its end
+	EventWindowOpened      EventType = "window_opened"   // a trust window
+	EventWindowClosed      EventType = "window_closed"   // by a reviewer, or at its end
+	EventWorkspaceAdded    EventType = "workspace_added" // a folder to the workspace of a run
 	EventRunPaused         EventType = "run_paused"
 	EventRunResumed        EventType = "run_resumed"
 	EventRunAborted        EventType = "run_aborted"

@@ -49,7 +49,10 @@ type Grant struct {
 	SessionID string    `json:"session_id,omitempty"` // with the scope session
 	// Window is true for a trust window. It has no patterns: it allows the calls of one run whose
 	// effects are known as reads and writes in the workspace. RunID is that run.
-	Window    bool     `json:"window,omitempty"`
+	Window bool `json:"window,omitempty"`
+	// Folder is an absolute path that the grant adds to the workspace of one run, so that the rules decide about the calls
+	// in it as about others; "" in other grants. It has no patterns.
+	Folder    string   `json:"folder,omitempty"`
 	RunID     string   `json:"run_id,omitempty"`
 	Patterns  []string `json:"patterns"`   // tool or tool(argument), as in rules
 	GrantedBy string   `json:"granted_by"` // the reviewer
@@ -156,6 +159,8 @@ func (g *Grant) checkSize() error {
 		return Invalid("principal", "its names have more than %d bytes", maxGrantText)
 	case len(g.SessionID) > maxGrantText:
 		return Invalid("session_id", "it has more than %d bytes", maxGrantText)
+	case len(g.Folder) > maxGrantPattern:
+		return Invalid("folder", "it has more than %d bytes", maxGrantPattern)
 	}
 	return nil
 }
@@ -169,12 +174,19 @@ func (g *Grant) CheckWhole() error {
 		return Invalid("session_id", "it is missing: a grant of the scope session names its session")
 	case g.Principal.Tenant == "":
 		return Invalid("principal", "its tenant is missing; agents without a tenant have \"default\"")
-	case g.Window && (g.Effect != GrantAllow || g.Scope != GrantSession || g.RunID == "" || g.ExpiresAt == nil || len(g.Patterns) > 0):
+	case g.Window && !g.isOfRun():
 		return Invalid("window", "a trust window allows calls of one run of a session, for a time, and has no patterns")
-	case len(g.Patterns) == 0 && !g.Window:
+	case g.Folder != "" && (g.Window || !g.isOfRun()):
+		return Invalid("folder", "a folder is added to the workspace of one run of a session, for a time, and has no patterns")
+	case len(g.Patterns) == 0 && !g.Window && g.Folder == "":
 		return Invalid("patterns", "there are none: write tool or tool(argument)")
 	}
 	return g.checkSize()
+}
+
+// isOfRun reports whether the grant is for one run, as trust windows and folders are.
+func (g *Grant) isOfRun() bool {
+	return g.Effect == GrantAllow && g.Scope == GrantSession && g.RunID != "" && g.ExpiresAt != nil && len(g.Patterns) == 0
 }
 
 // Limits of one grant.

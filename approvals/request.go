@@ -150,6 +150,9 @@ type Details struct {
 	ByDefault bool `json:"by_default,omitempty"`
 	// Window is true if an approval may open a trust window for the run: see [Decision].
 	Window bool `json:"window,omitempty"`
+	// Folder is the repository outside of the workspace in which the call works, if it would be allowed with that folder in
+	// the workspace of its run: see [RunFolder]. It is "" for others.
+	Folder string `json:"folder,omitempty"`
 	// Confirm is what a reviewer must type to approve the request, in the field confirm of
 	// the decision; "": nothing. See [ConfirmationOf].
 	Confirm string `json:"confirm,omitempty"`

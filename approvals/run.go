@@ -57,6 +57,24 @@ type Run struct {
 	Signals []PrincipalSignal `json:"signals,omitempty"`
 }
 
+// folderLasts is how long a folder is a part of the workspace of a run.
+const folderLasts = 24 * time.Hour
+
+// RunFolder is a folder that a reviewer adds to the workspace of a run.
+type RunFolder struct {
+	Folder string `json:"folder"` // absolute path
+}
+
+// GrantFolder returns the grant that makes a folder a part of the workspace of the run, for 24 hours. user is the reviewer
+// in principals.
+func (r *Run) GrantFolder(folder, reviewer, user, channel string, now time.Time) Grant {
+	end := now.Add(folderLasts).UTC()
+	return Grant{
+		Effect: GrantAllow, Scope: GrantSession, Principal: r.Principal, SessionID: r.SessionID, RunID: r.ID, Folder: folder,
+		Patterns: []string{}, GrantedBy: reviewer, GranterUser: user, Channel: channel, ExpiresAt: &end,
+	}
+}
+
 // LastActive returns when the run was last active as far as the record shows.
 func (r *Run) LastActive() time.Time {
 	if r.ActiveAt.After(r.UpdatedAt) {

@@ -14,6 +14,11 @@ func (r *Request) PermitsWindow() bool {
 	return r.Kind == KindPermission && r.SessionID != "" && r.RunID != "" && r.OneDecides() && r.DefaultGrant() != nil && slices.Contains(r.GrantScopesOf(), GrantSession)
 }
 
+// PermitsFolder reports whether a folder can be added to the workspace of the request's run.
+func (r *Request) PermitsFolder() bool {
+	return r.Kind == KindPermission && r.SessionID != "" && r.RunID != "" && r.GrantsDecide()
+}
+
 // CheckWindow refuses a decision with a trust window that is not an approval, or that lasts too
 // long. It returns the time for which the window is open.
 func (d *Decision) CheckWindow() (time.Duration, error) {
@@ -34,18 +39,24 @@ func (d *Decision) Remembers() bool {
 	return d.Action == ActionAllowAlways || d.Action == ActionDenyAlways || d.Window != ""
 }
 
-// Describe returns the patterns of a grant, or of a trust window what it covers in words.
+// Describe returns the patterns of a grant, or of a trust window or a folder what it covers in words.
 func (g *Grant) Describe() []string {
-	if g.Window {
+	switch {
+	case g.Window:
 		return []string{"reads and writes in the workspace"}
+	case g.Folder != "":
+		return []string{g.Folder + " as a part of the workspace"}
 	}
 	return g.Patterns
 }
 
 // BeginEvent returns the type of the event with which a grant begins.
 func (g *Grant) BeginEvent() EventType {
-	if g.Window {
+	switch {
+	case g.Window:
 		return EventWindowOpened
+	case g.Folder != "":
+		return EventWorkspaceAdded
 	}
 	return EventGrantCreated
 }

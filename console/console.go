@@ -64,7 +64,7 @@ func newHandlers(o Options, policy bindPolicy, auth *authenticator, m *metrics) 
 	requests := requestHandlers{gate}
 	h := &handlers{
 		requests:    requests,
-		runs:        runHandlers{gate, scopedSignals{o.Signals}},
+		runs:        runHandlers{gate, scopedSignals{o.Signals}, scopedGrants{o.Grants}},
 		grants:      grantHandlers{gate, scopedGrants{o.Grants}, o.Templates},
 		proposals:   proposalHandlers{scopedPropose(o.Propose)},
 		secrets:     secretHandlers{scopedSecrets{o.Secrets}},

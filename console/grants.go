@@ -115,8 +115,8 @@ func (h grantHandlers) suggestions(w http.ResponseWriter, r *http.Request) error
 func (h grantHandlers) revoke(w http.ResponseWriter, r *http.Request) error {
 	who, id := reviewerOf(r), r.PathValue("id")
 	if who.Role != reviewers.RoleAdmin { // who trusts less needs no rights
-		if g, err := h.grants.Grant(r.Context(), id); err == nil && !g.Window {
-			return approvals.Forbidden(who.Name, "revoking a grant needs the role admin; reviewers can close trust windows")
+		if g, err := h.grants.Grant(r.Context(), id); err == nil && !g.Window && g.Folder == "" {
+			return approvals.Forbidden(who.Name, "revoking a grant needs the role admin; reviewers can close trust windows and take folders away")
 		}
 	}
 	g, err := h.grants.Revoke(r.Context(), id, who.Name, channelREST)

@@ -48,6 +48,7 @@ func exchanges() map[string]exchange {
 		"GET /api/v1/runs":                      {reply: reflect.TypeFor[listOf[approvals.Run]]()},
 		"GET /api/v1/runs/{id}":                 {reply: reflect.TypeFor[approvals.Run]()},
 		"POST /api/v1/runs/{id}/signal":         {body: reflect.TypeFor[approvals.Signal](), reply: reflect.TypeFor[approvals.Steered]()},
+		"POST /api/v1/runs/{id}/workspace":      {body: reflect.TypeFor[approvals.RunFolder](), reply: grant},
 		"GET /api/v1/signals":                   {reply: reflect.TypeFor[listOf[approvals.PrincipalSignal]]()},
 		"POST /api/v1/signals":                  {body: reflect.TypeFor[approvals.PrincipalSignalPayload](), reply: reflect.TypeFor[approvals.PrincipalSignal]()},
 		"GET /api/v1/grants":                    {reply: reflect.TypeFor[approvals.GrantPage]()},

@@ -3,6 +3,7 @@ package console
 import (
 	"fmt"
 	"net/http"
+	"time"
 
 	"github.com/heldcall/heldcall/approvals"
 )
@@ -10,6 +11,7 @@ import (
 type runHandlers struct {
 	gate    scopedGate
 	signals scopedSignals
+	grants  scopedGrants
 }
 
 func (h runHandlers) list(w http.ResponseWriter, r *http.Request) error {
@@ -40,6 +42,27 @@ func (h runHandlers) signal(w http.ResponseWriter, r *http.Request) error {
 		return fmt.Errorf("signal run %s: %w", id, err)
 	}
 	return answer(w, run)
+}
+
+// addFolder makes a folder a part of the run's workspace.
+func (h runHandlers) addFolder(w http.ResponseWriter, r *http.Request) error {
+	body, err := readJSON[approvals.RunFolder](w, r, "folder", "")
+	if err != nil {
+		return err
+	}
+	if body.Folder == "" {
+		return approvals.Invalid("folder", "it is missing: write the absolute path of a folder")
+	}
+	run, err := h.gate.RunByID(r.Context(), r.PathValue("id"))
+	if err != nil {
+		return err
+	}
+	who := reviewerOf(r)
+	g, err := h.grants.Add(r.Context(), run.GrantFolder(body.Folder, who.Name, who.User, channelREST, time.Now()))
+	if err != nil {
+		return fmt.Errorf("add a folder to the workspace of run %s: %w", run.ID, err)
+	}
+	return answer(w, g)
 }
 
 func (h runHandlers) listSignals(w http.ResponseWriter, r *http.Request) error {

@@ -245,7 +245,7 @@ func (c *comparison) grants(ctx context.Context) error {
 		}
 		return e.Grant.ID
 	}
-	begun, err := c.last(ctx, []approvals.EventType{approvals.EventGrantCreated, approvals.EventWindowOpened}, ofGrant)
+	begun, err := c.last(ctx, []approvals.EventType{approvals.EventGrantCreated, approvals.EventWindowOpened, approvals.EventWorkspaceAdded}, ofGrant)
 	if err != nil {
 		return err
 	}

@@ -38,7 +38,10 @@ func (j *Judge) CheckGrant(g approvals.Grant, r *approvals.Request) (approvals.G
 		return g, err
 	}
 	if r == nil {
-		_, err := compile(g, j.ofGrant(g))
+		compiled, err := compile(g, j.ofGrant(g))
+		if err == nil && g.Folder != "" {
+			err = j.checkFolder(compiled)
+		}
 		return g, err
 	}
 	all := j.ofRequest(r)
@@ -61,6 +64,19 @@ func (j *Judge) CheckGrant(g approvals.Grant, r *approvals.Request) (approvals.G
 func checkWindow(all []*policy.Policy) error {
 	if len(all) == 0 || slices.ContainsFunc(all, func(p *policy.Policy) bool { return p.Workspace() == nil }) {
 		return approvals.Invalid("window", "the policy of this client has no workspace, so a trust window would cover no call")
+	}
+	return nil
+}
+
+// checkFolder refuses a folder that holds files of heldcall, or that no policy adds to a workspace.
+func (j *Judge) checkFolder(folder *policy.CompiledGrant) error {
+	for _, s := range j.Sources() {
+		if own := folder.Holds(append(slices.Clip(s.options.Own), s.file)...); own != "" {
+			return approvals.Invalid("folder", "it holds heldcall's own file %s, which agents may not write", own)
+		}
+	}
+	if !slices.ContainsFunc(j.ofGrant(folder.Grant()), func(p *policy.Policy) bool { return p.Workspace() != nil }) {
+		return approvals.Invalid("folder", "the policy of this run names no workspace, so that no rule is for its folders: write workspace: in the policy")
 	}
 	return nil
 }
@@ -116,7 +132,10 @@ func compile(g approvals.Grant, all []*policy.Policy) (*policy.CompiledGrant, er
 			err = rules.CheckGrant(compiled)
 		}
 	}
-	if err != nil {
+	switch {
+	case err != nil && g.Folder != "":
+		return nil, approvals.Invalid("folder", "%s", err)
+	case err != nil:
 		return nil, approvals.Invalid("patterns", "%s", err)
 	}
 	return compiled, nil

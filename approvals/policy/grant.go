@@ -2,6 +2,7 @@ package policy
 
 import (
 	"fmt"
+	"path/filepath"
 	"slices"
 	"strings"
 	"time"
@@ -10,15 +11,17 @@ import (
 	"github.com/heldcall/heldcall/approvals/policy/call"
 	"github.com/heldcall/heldcall/approvals/policy/match"
 	"github.com/heldcall/heldcall/approvals/policy/rule"
+	"github.com/heldcall/heldcall/approvals/policy/workspace"
 )
 
 // CompiledGrant is a grant with its patterns compiled.
 type CompiledGrant struct {
 	grant    approvals.Grant
 	patterns []*rule.Pattern
+	folder   workspace.Folder // see [approvals.Grant.Folder]
 }
 
-// CompileGrant compiles the patterns of a grant. It returns an error if one is not valid, or allows
+// CompileGrant compiles the patterns or the folder of a grant. It returns an error if one is not valid, or allows
 // every tool.
 func CompileGrant(g approvals.Grant) (*CompiledGrant, error) {
 	c := &CompiledGrant{grant: g}
@@ -26,6 +29,15 @@ func CompileGrant(g approvals.Grant) (*CompiledGrant, error) {
 	about.ByHand, about.Groups = g.RequestID == "", g.Groups
 	if g.ExpiresAt != nil {
 		about.Expires = *g.ExpiresAt
+	}
+	if g.Folder != "" {
+		if match.LocationOf(filepath.ToSlash(g.Folder)).Anchor == "" {
+			return nil, fmt.Errorf("%q is not absolute: write the whole path", g.Folder)
+		}
+		var err error
+		if c.folder, err = workspace.NewFolder(g.Folder, ""); err != nil {
+			return nil, err
+		}
 	}
 	for _, text := range g.Patterns {
 		p, err := rule.NewPattern(text)

@@ -42,6 +42,7 @@ type grantSet struct {
 	scope       approvals.GrantScope
 	deny, allow *rule.Index
 	windows     []*CompiledGrant // trust windows
+	folders     []*CompiledGrant // of workspaces
 }
 
 // NewGrants makes a set of grants. Their order means nothing.
@@ -84,7 +85,8 @@ func newGrantSet(kind approvals.GrantScope, grants []*CompiledGrant) *grantSet {
 		slices.SortFunc(list, byExactness)
 	}
 	windows := slices.DeleteFunc(slices.Clone(grants), func(c *CompiledGrant) bool { return !c.grant.Window })
-	return &grantSet{kind, rule.NewIndex(deny), rule.NewAllowIndex(allow), windows}
+	folders := slices.DeleteFunc(slices.Clone(grants), func(c *CompiledGrant) bool { return c.grant.Folder == "" })
+	return &grantSet{kind, rule.NewIndex(deny), rule.NewAllowIndex(allow), windows, folders}
 }
 
 // byExactness orders patterns of grants: the longest decides, then the newest.

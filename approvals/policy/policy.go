@@ -82,7 +82,16 @@ func (p *Policy) Protect(folder string, files ...string) *Policy {
 
 // Judge returns the verdict on a call.
 func (p *Policy) Judge(c Call) Verdict {
-	v, _ := p.judged(c)
+	folders := p.grants.foldersOf(&c)
+	v, e := p.withFolders(folders).judged(c)
+	switch {
+	case v.Action == Ask:
+		v.Folder = e.folderThatAllows()
+	case v.Action == Allow && len(folders) > 0:
+		if without, _ := p.judged(c); without.Action != Allow {
+			v.Grants = append(v.Grants, idsOf(folders)...)
+		}
+	}
 	return v
 }
 

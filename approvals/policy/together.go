@@ -20,7 +20,7 @@ func Together(parts ...Verdict) Verdict {
 			all = part
 		}
 	}
-	all.Limits, all.Grants, all.Effects, all.Flags = nil, nil, nil, slices.Clone(all.Flags)
+	all.Limits, all.Grants, all.Effects, all.Flags, all.Folder = nil, nil, nil, slices.Clone(all.Flags), ""
 	var resources, previews []string
 	for i := range parts {
 		part := &parts[i]

@@ -74,6 +74,10 @@ type Verdict struct {
 	// Shadowed is the action of a [Shadow] policy that would not have allowed the call, else "".
 	Shadowed Action
 
+	// Folder is the repository outside of the workspace in which the call works, if it would be allowed with that folder in
+	// the workspace of its run; else "".
+	Folder string
+
 	// Flags warn the reviewer, each in one sentence.
 	Flags []string
 }

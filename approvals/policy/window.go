@@ -31,16 +31,18 @@ func (q *question) throughWindow(v Verdict) Verdict {
 
 // window returns the trust window that is open for the run of the call, or nil.
 func (e *evaluation) window() *CompiledGrant {
-	c := &e.c.Call
 	for _, set := range e.granted {
-		open := func(w *CompiledGrant) bool {
-			return w.grant.RunID == c.Run && c.Run != "" && !c.Now.IsZero() && w.grant.ExpiresAt != nil && !w.grant.Expired(c.Now)
-		}
+		open := func(w *CompiledGrant) bool { return w.isOpenFor(&e.c.Call) }
 		if i := slices.IndexFunc(set.windows, open); i >= 0 {
 			return set.windows[i]
 		}
 	}
 	return nil
+}
+
+// isOpenFor reports whether a grant for one run is in force for a call.
+func (c *CompiledGrant) isOpenFor(call *Call) bool {
+	return c.grant.RunID == call.Run && call.Run != "" && !call.Now.IsZero() && c.grant.ExpiresAt != nil && !c.grant.Expired(call.Now)
 }
 
 func reasonOfWindow(g *approvals.Grant) string {

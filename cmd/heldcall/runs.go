@@ -13,11 +13,12 @@ import (
 )
 
 type runsCommand struct {
-	List   runsListCommand   `cmd:"" default:"withargs" help:"List runs, the most recently active first (the default)."`
-	Show   runsShowCommand   `cmd:"" help:"Show one run."`
-	Pause  runsPauseCommand  `cmd:"" help:"Pause a run, or all runs of an agent, a user or a tenant."`
-	Resume runsResumeCommand `cmd:"" help:"Resume what was paused; or what was aborted, of an agent, a user or a tenant."`
-	Abort  runsAbortCommand  `cmd:"" help:"Abort a run, which is final; or all runs of an agent, a user or a tenant, until they are resumed."`
+	List      runsListCommand      `cmd:"" default:"withargs" help:"List runs, the most recently active first (the default)."`
+	Show      runsShowCommand      `cmd:"" help:"Show one run."`
+	Pause     runsPauseCommand     `cmd:"" help:"Pause a run, or all runs of an agent, a user or a tenant."`
+	Resume    runsResumeCommand    `cmd:"" help:"Resume what was paused; or what was aborted, of an agent, a user or a tenant."`
+	Abort     runsAbortCommand     `cmd:"" help:"Abort a run, which is final; or all runs of an agent, a user or a tenant, until they are resumed."`
+	AddFolder runsAddFolderCommand `cmd:"" help:"Make a folder a part of the workspace of a run, for 24 hours; heldcall grants revoke ends it."`
 }
 
 type runsListCommand struct {
@@ -155,6 +156,33 @@ type runsAbortCommand struct{ signalTarget }
 // Run aborts a run or the runs of a principal.
 func (c *runsAbortCommand) Run(ctx context.Context, s *streams) error {
 	return c.send(ctx, s, approvals.SignalAbort)
+}
+
+type runsAddFolderCommand struct {
+	connection
+	outputFlag
+	ID     string `arg:"" help:"The run's id; heldcall runs lists them."`
+	Folder string `arg:"" help:"The folder, absolute or relative to the current one." type:"path"`
+}
+
+// Run makes a folder a part of the workspace of a run.
+func (c *runsAddFolderCommand) Run(ctx context.Context, s *streams) error {
+	console, err := c.dial(ctx, s)
+	if err != nil {
+		return err
+	}
+	g, err := console.Runs().AddFolder(ctx, c.ID, c.Folder)
+	if errors.Is(err, approvals.ErrUnknownRun) {
+		return fmt.Errorf("%q: %w; `heldcall runs` lists runs", c.ID, err)
+	}
+	if err != nil {
+		return err
+	}
+	if c.json() {
+		return textview.JSON(s.out, g)
+	}
+	_, err = fmt.Fprintf(s.out, "%s  %s\n", g.ID, textview.Grant(&g))
+	return err
 }
 
 type stopCommand struct {

@@ -37,6 +37,13 @@ func (r Runs) Signal(ctx context.Context, s approvals.Signal) (approvals.Steered
 	return call[approvals.Steered](ctx, r.client, http.MethodPost, "/api/v1/runs/"+url.PathEscape(s.RunID)+"/signal", payload)
 }
 
+// AddFolder makes a folder a part of the workspace of a run, and returns the grant. It fails with
+// [approvals.ErrUnknownRun] or [*approvals.InvalidError].
+func (r Runs) AddFolder(ctx context.Context, id, folder string) (approvals.Grant, error) {
+	g, err := call[approvals.Grant](ctx, r.client, http.MethodPost, "/api/v1/runs/"+url.PathEscape(id)+"/workspace", approvals.RunFolder{Folder: folder})
+	return g, notFound(err, approvals.ErrUnknownRun)
+}
+
 // Signals lists the signals by principal that are in force, the latest first.
 func (r Runs) Signals(ctx context.Context) ([]approvals.PrincipalSignal, error) {
 	list, err := call[listOf[approvals.PrincipalSignal]](ctx, r.client, http.MethodGet, "/api/v1/signals", nil)

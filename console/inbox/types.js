@@ -75,6 +75,7 @@
  * @property {string} [policy] the file name of the policy that judges the call
  * @property {{patterns: string[], scope: string, expires: string}} [remember] what a decision is remembered as where nothing else is chosen
  * @property {boolean} [window] an approval may open a trust window for the run
+ * @property {string} [folder] the call would pass with this folder in the workspace of its run
  * @property {string} [confirm] what an approval must have as its confirmation
  * @property {boolean} [passkey] whether an approval needs a passkey
  * @property {string} [cancel_reason]
@@ -219,7 +220,8 @@
  * @property {{tenant: string, user: string, agent: string}} principal
  * @property {string} [session_id]
  * @property {boolean} [window] a trust window: it has no patterns, and covers one run
- * @property {string} [run_id] of a trust window
+ * @property {string} [folder] a folder that is a part of the workspace of one run
+ * @property {string} [run_id] of a trust window or a folder
  * @property {string[]} patterns
  * @property {string} granted_by
  * @property {string} [on_behalf_of] the reviewer in whose place

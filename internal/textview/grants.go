@@ -48,7 +48,7 @@ func describeScope(g *approvals.Grant) string {
 	if g.Scope == approvals.GrantUser && p.User == "" {
 		return sanitize.Line("agents of " + p.Tenant + " without a user")
 	}
-	if g.Window {
+	if g.Window || g.Folder != "" {
 		return sanitize.Line("run " + g.RunID + " of " + strings.Join(whose, "/"))
 	}
 	return sanitize.Line(string(g.Scope) + " " + strings.Join(whose, "/"))

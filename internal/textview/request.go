@@ -20,6 +20,9 @@ func remembering(r *approvals.Request, line func(name, value string)) {
 	if r.Details.Window {
 		line("--window", "TIME, at most 1h: reads and writes of the run in the workspace pass")
 	}
+	if r.Details.Folder != "" {
+		line("Folder", fmt.Sprintf("%s is outside of the workspace; to add it for this run: heldcall runs add-folder %s %s", r.Details.Folder, r.RunID, r.Details.Folder))
+	}
 	for _, pattern := range r.SuggestedPatterns {
 		line("Suggested", pattern)
 	}

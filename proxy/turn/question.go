@@ -24,6 +24,9 @@ func (r *review) newRequest(j *judgedCall, answer *intercept.Answer) approvals.R
 	q.Effects, q.Details.ByDefault = j.verdict.Effects, j.verdict.ByDefault
 	q.Details.Confirm = j.verdict.Confirmation(j.call.Name)
 	q.Details.Window = j.verdict.Window && q.PermitsWindow()
+	if q.PermitsFolder() {
+		q.Details.Folder = j.verdict.Folder
+	}
 	q.Context.AssistantText = results.Excerpt(c.Redact(answer.Text()))
 	q.Details.Flags = slices.Concat(j.call.Flags, q.Details.Flags)
 	q.Details.Commands, q.Details.Policy = j.verdict.Commands, j.policy

@@ -139,6 +139,22 @@ func (p *Places) CandidateWithin(r *Candidate) bool {
 // "".
 func (p *Places) Outside() string { return p.outside }
 
+// RepositoryOutside returns the one repository that holds all paths of the call that are outside the workspace, or "": see
+// [workspace.Workspace.RepositoryOf].
+func (p *Places) RepositoryOutside() (folder string) {
+	for text, place := range p.found {
+		if place.Inside() {
+			continue
+		}
+		at := p.call.Known.Workspace.RepositoryOf(text)
+		if at == "" || (folder != "" && at != folder) {
+			return ""
+		}
+		folder = at
+	}
+	return folder
+}
+
 // note keeps the first reason why something is not inside. It reports whether there is none.
 func (p *Places) note(why string) bool {
 	if p.outside == "" {

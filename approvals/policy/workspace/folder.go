@@ -56,6 +56,20 @@ func NewFolder(text, base string) (Folder, error) {
 	return f, nil
 }
 
+// RepositoryOf returns the root of the repository that holds a path outside of the workspace. It is "" if heldcall does not
+// see the agent's files, if there is none, and if it is hidden, as the configuration of programs is.
+func (w *Workspace) RepositoryOf(text string) string {
+	path := filepath.FromSlash(match.JoinFolder(w.start, text))
+	if !w.seen || !filepath.IsAbs(path) {
+		return ""
+	}
+	root := rootAbove(filepath.Clean(path))
+	if strings.Contains(filepath.ToSlash(root), "/.") {
+		return ""
+	}
+	return root
+}
+
 // refuse returns why a folder cannot be a workspace.
 func refuse(path string) error {
 	at := match.LocationOf(filepath.ToSlash(path))

@@ -80,6 +80,13 @@ func (w *Workspace) Without(files ...string) *Workspace {
 	return &one
 }
 
+// With returns the workspace with more folders.
+func (w *Workspace) With(more ...Folder) *Workspace {
+	next := *w
+	next.folders = append(slices.Clip(next.folders), more...)
+	return &next
+}
+
 // Holds returns the folder of the workspace that holds a file, or "".
 func (w *Workspace) Holds(file string) string {
 	if w == nil {

@@ -33,20 +33,27 @@ async function readOn(results, foot, cursor) {
 	}
 }
 
+/** What a grant covers: its patterns, or words. @param {Grant} grant */
+function covered(grant) {
+	if (grant.window) return [`reads and writes in the workspace, run ${grant.run_id}`];
+	if (grant.folder) return [`${grant.folder} as a part of the workspace, run ${grant.run_id}`];
+	return grant.patterns;
+}
+
 /** @param {Grant} grant */
 function drawGrant(grant) {
-	const revoke = button('Revoke', () => void pull(grant, row), { class: 'bad', 'aria-label': `Revoke the grant for ${plain(grant.patterns.join(', '))}` });
+	const revoke = button('Revoke', () => void pull(grant, row), { class: 'bad', 'aria-label': `Revoke the grant for ${plain(covered(grant).join(', '))}` });
 	const row = el('li', { class: 'grant' },
 		el('div', { class: 'terms' },
 			el('p', {}, el('strong', { class: `end ${grant.effect === 'allow' ? 'approved' : 'denied'}` }, grant.effect), ' ',
-				(grant.window ? [`reads and writes in the workspace, run ${grant.run_id}`] : grant.patterns).map((pattern) => [el('code', {}, hostile(pattern)), ' ']).flat()),
+				covered(grant).map((pattern) => [el('code', {}, hostile(pattern)), ' ']).flat()),
 			el('p', { class: 'muted' }, 'for ', hostile(whose(grant)), ' · by ', hostile(grant.on_behalf_of ? `${grant.granted_by} for ${grant.on_behalf_of}` : grant.granted_by), ' ', elapsed(grant.created_at),
 				' · ', ...ends(grant)),
 			el('p', { class: 'muted' }, grant.uses > 0 ? `decided ${plural(grant.uses, 'call')}` : 'not used yet',
 				grant.last_used_at && [', last ', elapsed(grant.last_used_at)],
 				grant.request_id && [' · ', el('a', { href: `#/requests/${encodeURIComponent(grant.request_id)}` }, 'the request')]),
 			grant.note && el('p', { class: 'prose' }, '“', hostile(grant.note), '”')),
-		(state.me?.role === 'admin' || (grant.window && state.me?.role === 'reviewer')) && revoke);
+		(state.me?.role === 'admin' || ((grant.window || grant.folder) && state.me?.role === 'reviewer')) && revoke);
 	return row;
 }
 

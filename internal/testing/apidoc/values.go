@@ -24,7 +24,7 @@ var values = sync.OnceValue(func() map[reflect.Type][]string {
 			approvals.EventApprovalRequired, approvals.EventApprovalDecision, approvals.EventApprovalEscalated, approvals.EventApprovalExpired, approvals.EventApprovalCancelled,
 			approvals.EventCallAllowed, approvals.EventCallDenied, approvals.EventCallModified, approvals.EventCallReleased, approvals.EventCallNotReleased, approvals.EventDenialTold, approvals.EventQuestionAnswered, approvals.EventSecretUsed,
 			approvals.EventCallResult, approvals.EventResultDenied, approvals.EventResultRedacted,
-			approvals.EventGrantCreated, approvals.EventGrantRevoked, approvals.EventWindowOpened, approvals.EventWindowClosed, approvals.EventRunPaused, approvals.EventRunResumed, approvals.EventRunAborted, approvals.EventRunEnded,
+			approvals.EventGrantCreated, approvals.EventGrantRevoked, approvals.EventWindowOpened, approvals.EventWindowClosed, approvals.EventWorkspaceAdded, approvals.EventRunPaused, approvals.EventRunResumed, approvals.EventRunAborted, approvals.EventRunEnded,
 			approvals.EventDelegationCreated, approvals.EventDelegationRevoked,
 			approvals.EventTurnDetached, approvals.EventTurnReattached, approvals.EventTurnParked, approvals.EventTurnReady,
 			approvals.EventCheckpoint, approvals.EventPolicyChanged, approvals.EventReviewersChanged, approvals.EventPasskeyRegistered, approvals.EventPasskeyRevoked, approvals.EventLossAccepted,
