@@ -46,7 +46,7 @@ build: ## the program, as bin/heldcall
 test: ## all tests, with the race detector where goroutines are; needs Go only; ARGS="-count 20 ./app" repeats those of a package
 	$(TESTENV) $(GO) run ./internal/testing/runtests -p $(TESTJOBS) -parallel $(TESTPARALLEL) -timeout $(PATIENCE) $(ARGS)
 
-race: ## app, the store and the commands with the race detector, which takes minutes more than make test; SHARE=1/4: each fourth test
+race: ## app, the policy, the store and the commands with the race detector, which takes minutes more than make test; SHARE=1/4: each fourth test
 	$(TESTENV) $(GO) run ./internal/testing/runtests -later $(if $(SHARE),-part $(SHARE)) -p $(TESTJOBS) -parallel $(TESTPARALLEL) -timeout $(PATIENCE) $(ARGS)
 
 check: format vet lint code test queries tidy vuln ## everything that must be clean before a commit

@@ -17,7 +17,7 @@ import (
 
 // raceLater are packages that make test runs without the race detector although goroutines
 // are in them: with it they take minutes of CPU time. make race runs them with it.
-var raceLater = []string{"app", "approvals/store", "cmd/heldcall"}
+var raceLater = []string{"app", "approvals/policy", "approvals/store", "cmd/heldcall"}
 
 // idle are packages in which no goroutine runs although a package that they import starts some:
 // they judge calls, and approvals/judge imports approvals/secrets, which they do not use.
