@@ -23,6 +23,8 @@ TESTPARALLEL ?= $(shell echo $$(($$(getconf _NPROCESSORS_ONLN) * 2)))
 # The stores of tests sync each write: they are in memory where that has 8 GB left.
 TESTTMP   ?= $(shell df -Pk /dev/shm 2>/dev/null | awk 'NR == 2 && $$4 > 8000000 { print "/dev/shm" }')
 
+STATEENV   = $(if $(TESTTMP),TMPDIR=$(TESTTMP))
+
 TESTENV    = GORACE=$(GORACE) GOGC=$(GOGC) $(if $(TESTTMP),TMPDIR=$(TESTTMP) GOTMPDIR=$(TESTTMP))
 
 # How long the tests of a package may take. On two busy processors those of app take
@@ -87,18 +89,18 @@ fuzz: ## every fuzz target for FUZZTIME (1m each), FUZZJOBS at a time; FUZZPKGS 
 	FUZZTIME=$(FUZZTIME) FUZZJOBS=$(FUZZJOBS) FUZZMOD=$(FUZZMOD) .ci/fuzz $(FUZZPKGS)
 
 conformance: ## recorded answers of many providers through the real proxy; needs ../shared/streams
-	$(GO) test -tags conformance ./internal/testing/conformance -run TestConformance -count=1 -v -timeout $(PATIENCE)
+	$(STATEENV) $(GO) test -tags conformance ./internal/testing/conformance -run TestConformance -count=1 -v -timeout $(PATIENCE)
 
 clients: ## official SDKs of Go, Node and Python, the example bots and the verifier of the audit log; installs them
 	$(GO) test -C internal/testing/clients/gosdk ./...
-	$(GO) test -tags clients ./internal/testing/clients ./examples -count=1 -v -timeout $(PATIENCE)
+	$(STATEENV) $(GO) test -tags clients ./internal/testing/clients ./examples -count=1 -v -timeout $(PATIENCE)
 
 agents: ## Codex, Claude Code, opencode and Qwen Code at work through heldcall run; installs them; ARGS=-all: more of them, -long: holds for 330 s; SHARE=1/2: half of the scenarios
 	$(GO) test -tags agents ./internal/testing/agents -count=1 -v -parallel 6 -timeout $(PATIENCE) -args $(if $(SHARE),-part $(SHARE)) $(ARGS)
 
 ui: ## the web inbox in Chromium, at the width of a desk and of a phone; installs the browser (Debian) and its driver; ARGS='-only live' narrows it, SHARE=1/2 plays half of the flows at a desk only
 	.ci/chromium
-	$(GO) test -tags ui ./internal/testing/ui -count=1 -v -timeout $(PATIENCE) -args $(if $(SHARE),-part $(SHARE)) $(ARGS)
+	$(STATEENV) $(GO) test -tags ui ./internal/testing/ui -count=1 -v -timeout $(PATIENCE) -args $(if $(SHARE),-part $(SHARE)) $(ARGS)
 
 ui-shots: ## the same, and keeps pictures of the pages in bin/shots
 	.ci/chromium
