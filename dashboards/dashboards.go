@@ -10,9 +10,10 @@ type Dashboard struct {
 	Rows                    []Row
 }
 
-// Row is a heading with the panels below it.
+// Row is a heading with the panels below it. They are hidden until a reader opens a closed row.
 type Row struct {
 	Title  string
+	Closed bool
 	Panels []Panel
 }
 
@@ -23,7 +24,7 @@ type Panel struct {
 	Unit               string // as Grafana names it: "s", "reqps", "bytes"; "" is a plain number
 	Width              int    // of 24 columns
 	Queries            []Query
-	Healthy            Health // of a [Stat]: which values are coloured as faults
+	Limit              Limit // of all queries
 }
 
 // Kind is how a panel shows its queries.
@@ -33,23 +34,41 @@ type Kind string
 const (
 	Lines Kind = "timeseries"
 	Stat  Kind = "stat"
+	Bars  Kind = "bargauge" // the largest first
 )
 
-// Health defines which values of a number are a fault.
-type Health int
+// Limit is which values of a number are a fault, which is coloured.
+type Limit struct {
+	kind  limitKind
+	value float64
+}
 
-// The healthy values.
+type limitKind int
+
 const (
-	Any  Health = iota // a number is a number
-	Zero               // more than zero is a fault
-	One                // less than one is a fault
+	noLimit limitKind = iota
+	aboveLimit
+	belowLimit
+	okLimit
 )
+
+// Above returns the limit of a number that is a fault from a value on.
+func Above(value float64) Limit { return Limit{aboveLimit, value} }
+
+// Below returns the limit of a number that is a fault below a value.
+func Below(value float64) Limit { return Limit{belowLimit, value} }
+
+// OK returns the limit of a number that is 1 for "ok" and 0 for "fault", and is shown as these words.
+func OK() Limit { return Limit{kind: okLimit} }
 
 // Query is one PromQL expression. $sel in it is replaced by the labels
 // that the dashboard's variables select.
 type Query struct {
 	Expr   string
 	Legend string // with {{label}}
+	// Unit and Limit are those of this query, where they differ from those of the panel; it has a legend without labels.
+	Unit  string
+	Limit Limit
 }
 
 // Queries are all expressions of the dashboard, as in its JSON.
@@ -58,7 +77,7 @@ func (d Dashboard) Queries() []Query {
 	for _, row := range d.Rows {
 		for _, panel := range row.Panels {
 			for _, query := range panel.Queries {
-				all = append(all, Query{query.selected(), query.Legend})
+				all = append(all, Query{Expr: query.selected(), Legend: query.Legend})
 			}
 		}
 	}

@@ -113,8 +113,8 @@ func New(o Options) *Gate {
 	ids := &approvals.IDSource{}
 	timers := newScheduler(o.Now)
 	pending := newPending(timers)
-	g.metrics = newMetrics(o.Registerer, func() (int, time.Duration) { return pending.count(o.Now()) })
-	g.metrics.tools.hidden = o.HideTools
+	g.metrics = newMetrics(o.Registerer, func() waiting { return pending.count(o.Now()) })
+	g.metrics.tools.hidden, g.metrics.reviewers.hidden = o.HideTools, o.HideTools
 	g.recorder = &recorder{store: o.Store, now: o.Now, ids: ids, timers: timers}
 	g.transitions = &transitions{
 		store: o.Store, closing: newCloser(o.Store.CloseRequest, o.Now), now: o.Now, log: g.log, grants: o.Grants, timers: timers, pending: pending, metrics: g.metrics, turns: g.turns,

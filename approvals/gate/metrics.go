@@ -1,10 +1,10 @@
 package gate
 
 import (
+	"math"
 	"regexp"
 	"slices"
 	"sync"
-	"time"
 
 	"github.com/prometheus/client_golang/prometheus"
 	"github.com/prometheus/client_golang/prometheus/promauto"
@@ -14,20 +14,22 @@ import (
 
 // metrics are the numbers of a gate.
 type metrics struct {
-	holds          *prometheus.HistogramVec
-	ended          *prometheus.CounterVec
-	answers        *prometheus.HistogramVec
-	decisions      *prometheus.CounterVec
-	groupDecisions *prometheus.CounterVec
-	tools          toolLabels
+	holds             *prometheus.HistogramVec
+	ended             *prometheus.CounterVec
+	rules             *prometheus.CounterVec
+	answers           *prometheus.HistogramVec
+	decisions         *prometheus.CounterVec
+	groupDecisions    *prometheus.CounterVec
+	reviewerDecisions *prometheus.CounterVec
+	tools             labels // of requests, as their agents describe them
+	reviewers         labels
 }
 
 // holdBuckets are in seconds: from the answer of a bot to that of a person who is away.
 var holdBuckets = []float64{.1, .5, 1, 2.5, 5, 10, 30, 60, 120, 300, 600, 1800, 3600}
 
-// newMetrics registers the metrics. waiting returns the number of pending requests and the
-// age of the oldest.
-func newMetrics(reg prometheus.Registerer, waiting func() (int, time.Duration)) *metrics {
+// newMetrics registers the metrics. now returns what waits.
+func newMetrics(reg prometheus.Registerer, now func() waiting) *metrics {
 	factory := promauto.With(reg)
 	m := &metrics{
 		holds: factory.NewHistogramVec(prometheus.HistogramOpts{
@@ -39,6 +41,10 @@ func newMetrics(reg prometheus.Registerer, waiting func() (int, time.Duration)) 
 			Name: "heldcall_holds_total",
 			Help: "Requests that ended, by tool and outcome.",
 		}, []string{"tool", "outcome"}),
+		rules: factory.NewCounterVec(prometheus.CounterOpts{
+			Name: "heldcall_rule_holds_total",
+			Help: "Requests that ended, by the rule that asked and outcome.",
+		}, []string{"rule", "outcome"}),
 		answers: factory.NewHistogramVec(prometheus.HistogramOpts{
 			Name:    "heldcall_time_to_decision_seconds",
 			Help:    "Time from a request to the final decision of a reviewer, by tool.",
@@ -52,6 +58,10 @@ func newMetrics(reg prometheus.Registerer, waiting func() (int, time.Duration)) 
 			Name: "heldcall_group_decisions_total",
 			Help: "Reviewer decisions handled by this replica, by group of the request and action. A decision on a request to several groups counts for each.",
 		}, []string{"group", "action"}),
+		reviewerDecisions: factory.NewCounterVec(prometheus.CounterOpts{
+			Name: "heldcall_reviewer_decisions_total",
+			Help: "Reviewer decisions handled by this replica, by reviewer and action.",
+		}, []string{"reviewer", "action"}),
 	}
 	for _, s := range []approvals.Status{approvals.StatusApproved, approvals.StatusDenied, approvals.StatusAnswered, approvals.StatusExpired, approvals.StatusCancelled} {
 		m.holds.WithLabelValues(string(s))
@@ -59,17 +69,28 @@ func newMetrics(reg prometheus.Registerer, waiting func() (int, time.Duration)) 
 	factory.NewGaugeFunc(prometheus.GaugeOpts{
 		Name: "heldcall_requests_pending",
 		Help: "Pending requests on all replicas.",
-	}, func() float64 { n, _ := waiting(); return float64(n) })
+	}, func() float64 { return float64(now().requests) })
 	factory.NewGaugeFunc(prometheus.GaugeOpts{
 		Name: "heldcall_request_oldest_pending_age_seconds",
 		Help: "Age of the oldest pending request; 0 if none is pending.",
-	}, func() float64 { _, age := waiting(); return age.Seconds() })
+	}, func() float64 { return now().oldest.Seconds() })
+	factory.NewGaugeFunc(prometheus.GaugeOpts{
+		Name: "heldcall_request_next_expiry_seconds",
+		Help: "Time until the first pending request expires; NaN if none is pending.",
+	}, func() float64 {
+		w := now()
+		if w.requests == 0 {
+			return math.NaN()
+		}
+		return w.expires.Seconds()
+	})
 	return m
 }
 
 // held counts the end of a request that this gate held.
 func (m *metrics) held(r *approvals.Request) {
-	tool := m.tools.of(r)
+	tool := m.toolOf(r)
+	m.rules.WithLabelValues(r.Rule, string(r.Status)).Inc()
 	m.ended.WithLabelValues(tool, string(r.Status)).Inc()
 	if r.Details.EndedAt == nil {
 		return
@@ -87,6 +108,7 @@ const AnyGroup = "any"
 // decided counts a decision.
 func (m *metrics) decided(r *approvals.Request, d *approvals.Decision) {
 	m.decisions.WithLabelValues(d.Channel, string(d.Action)).Inc()
+	m.reviewerDecisions.WithLabelValues(m.reviewers.of(d.ReviewerID), string(d.Action)).Inc()
 	groups := r.Reviewers
 	if len(groups) == 0 {
 		groups = []string{AnyGroup}
@@ -98,41 +120,48 @@ func (m *metrics) decided(r *approvals.Request, d *approvals.Decision) {
 	}
 }
 
-const (
-	// maxToolLabels is the number of tools with their own series.
-	maxToolLabels = 50
-	// OtherTools is the label in metrics of all other tools.
-	OtherTools = "other"
-)
-
 // toolName matches the names of tools in the APIs that heldcall knows.
 var toolName = regexp.MustCompile(`^[A-Za-z0-9_.:/-]{1,64}$`)
 
-// toolLabels bounds the labels for tools: only the first tools that were held and that
-// their agent has described have their own. Names that a model invents create no series.
-// The zero value is ready to use.
-type toolLabels struct {
-	hidden bool // no tool has its own
+// toolOf returns the label for the tool of a request. Names that no agent describes, as a model invents them, have none of
+// their own.
+func (m *metrics) toolOf(r *approvals.Request) string {
+	described := r.Tool.Description != "" || len(r.Tool.Parameters) > 0
+	if !described || !toolName.MatchString(r.ToolName) {
+		return OtherLabel
+	}
+	return m.tools.of(r.ToolName)
+}
+
+const (
+	// maxLabels is the number of tools, and of reviewers, with their own series.
+	maxLabels = 50
+	// OtherLabel is the label in metrics of all other tools, and of all other reviewers.
+	OtherLabel = "other"
+)
+
+// labels bounds the series of a metric: only the first names have their own. The zero value is ready to use.
+type labels struct {
+	hidden bool // no name has its own
 	mu     sync.Mutex
 	known  map[string]bool
 }
 
-// of returns the label for the tool of a request.
-func (l *toolLabels) of(r *approvals.Request) string {
-	described := r.Tool.Description != "" || len(r.Tool.Parameters) > 0
-	if l.hidden || !described || !toolName.MatchString(r.ToolName) {
-		return OtherTools
+// of returns the label for a name.
+func (l *labels) of(name string) string {
+	if l.hidden {
+		return OtherLabel
 	}
 	l.mu.Lock()
 	defer l.mu.Unlock()
-	if !l.known[r.ToolName] {
-		if len(l.known) == maxToolLabels {
-			return OtherTools
+	if !l.known[name] {
+		if len(l.known) == maxLabels {
+			return OtherLabel
 		}
 		if l.known == nil {
 			l.known = map[string]bool{}
 		}
-		l.known[r.ToolName] = true
+		l.known[name] = true
 	}
-	return r.ToolName
+	return name
 }

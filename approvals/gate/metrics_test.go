@@ -4,6 +4,7 @@ import (
 	"encoding/json"
 	"fmt"
 	"maps"
+	"math"
 	"strings"
 	"testing"
 	"time"
@@ -23,6 +24,7 @@ func TestMetricsOfDecisions(t *testing.T) {
 	registry := prometheus.NewRegistry()
 	g := approvalstest.RunGate(t, gate.Options{Store: approvalstest.OpenStore(), Registerer: registry})
 	first, second := approvalstest.Request("bash"), approvalstest.Request("bash")
+	first.Rule, second.Rule = "default", "policy.yaml:3"
 	second.Reviewers = []string{"finance", "ops", "finance"}
 	h := approvalstest.Open(t, g, first, second)
 	for i, d := range []approvals.Decision{
@@ -39,27 +41,32 @@ func TestMetricsOfDecisions(t *testing.T) {
 	}
 	approvalstest.Await(t, h.Done(), "the hold")
 	late := approvalstest.Request("bash")
+	late.Rule = "default"
 	late.ExpiresAt, late.OnTimeout = time.Now().Add(time.Millisecond), approvals.OnTimeoutApprove
 	approvalstest.Await(t, approvalstest.Open(t, g, late).Done(), "the deadline")
 
-	got := counted(t, registry, "heldcall_decisions_total", "heldcall_group_decisions_total", "heldcall_holds_total", "heldcall_time_to_decision_seconds")
+	got := counted(t, registry, "heldcall_decisions_total", "heldcall_group_decisions_total", "heldcall_holds_total", "heldcall_rule_holds_total", "heldcall_reviewer_decisions_total", "heldcall_time_to_decision_seconds")
 	want := map[string]float64{
-		"heldcall_decisions_total action=approve channel=rest":     1,
-		"heldcall_decisions_total action=deny channel=nats":        1,
-		"heldcall_group_decisions_total action=approve group=any":  1,
-		"heldcall_group_decisions_total action=deny group=finance": 1,
-		"heldcall_group_decisions_total action=deny group=ops":     1,
-		"heldcall_holds_total outcome=approved tool=bash":          2,
-		"heldcall_holds_total outcome=denied tool=bash":            1,
-		"heldcall_time_to_decision_seconds tool=bash":              2,
+		"heldcall_decisions_total action=approve channel=rest":          1,
+		"heldcall_decisions_total action=deny channel=nats":             1,
+		"heldcall_group_decisions_total action=approve group=any":       1,
+		"heldcall_group_decisions_total action=deny group=finance":      1,
+		"heldcall_group_decisions_total action=deny group=ops":          1,
+		"heldcall_holds_total outcome=approved tool=bash":               2,
+		"heldcall_holds_total outcome=denied tool=bash":                 1,
+		"heldcall_rule_holds_total outcome=approved rule=default":       2,
+		"heldcall_rule_holds_total outcome=denied rule=policy.yaml:3":   1,
+		"heldcall_reviewer_decisions_total action=approve reviewer=bob": 1,
+		"heldcall_reviewer_decisions_total action=deny reviewer=ann":    1,
+		"heldcall_time_to_decision_seconds tool=bash":                   2,
 	}
 	if diff := cmp.Diff(want, got); diff != "" {
 		t.Error(diff)
 	}
 }
 
-// Metrics whose readers may see some tenants only have no names of tools.
-func TestMetricsWithoutTools(t *testing.T) {
+// Metrics whose readers may see some tenants only have no names of tools and reviewers.
+func TestMetricsWithoutNames(t *testing.T) {
 	t.Parallel()
 	registry := prometheus.NewRegistry()
 	g := approvalstest.RunGate(t, gate.Options{Store: approvalstest.OpenStore(), Registerer: registry, HideTools: true})
@@ -68,9 +75,30 @@ func TestMetricsWithoutTools(t *testing.T) {
 		t.Fatal(err)
 	}
 	approvalstest.Await(t, h.Done(), "the hold")
-	want := map[string]float64{"heldcall_holds_total outcome=approved tool=other": 1, "heldcall_time_to_decision_seconds tool=other": 1}
-	if diff := cmp.Diff(want, counted(t, registry, "heldcall_holds_total", "heldcall_time_to_decision_seconds")); diff != "" {
+	want := map[string]float64{
+		"heldcall_holds_total outcome=approved tool=other":                1,
+		"heldcall_reviewer_decisions_total action=approve reviewer=other": 1,
+		"heldcall_time_to_decision_seconds tool=other":                    1,
+	}
+	if diff := cmp.Diff(want, counted(t, registry, "heldcall_holds_total", "heldcall_reviewer_decisions_total", "heldcall_time_to_decision_seconds")); diff != "" {
 		t.Error(diff)
+	}
+}
+
+// What waits is reported with the time until the first request expires, and as no number if nothing waits.
+func TestMetricsOfWhatWaits(t *testing.T) {
+	t.Parallel()
+	registry := prometheus.NewRegistry()
+	g := approvalstest.RunGate(t, gate.Options{Store: approvalstest.OpenStore(), Registerer: registry})
+	const left = "heldcall_request_next_expiry_seconds"
+	if got := counted(t, registry, left)[left]; !math.IsNaN(got) {
+		t.Errorf("while nothing waits: %v", got)
+	}
+	long, short := approvalstest.Request("bash"), approvalstest.Request("bash")
+	long.ExpiresAt, short.ExpiresAt = time.Now().Add(time.Hour), time.Now().Add(10*time.Minute)
+	approvalstest.Open(t, g, long, short)
+	if got := counted(t, registry, left)[left]; got <= 0 || got > 600 {
+		t.Errorf("the first expires in %v s", got)
 	}
 }
 

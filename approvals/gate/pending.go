@@ -178,12 +178,24 @@ func (p *pending) waited(id string, except *Hold) bool {
 	return slices.ContainsFunc(waiting, func(w waiter) bool { return w.hold != except })
 }
 
-// count returns the number of pending requests and the age of the oldest.
-func (p *pending) count(now time.Time) (n int, oldest time.Duration) {
+// waiting is what waits at a time.
+type waiting struct {
+	requests int
+	oldest   time.Duration // age of the oldest request
+	expires  time.Duration // until the first of them expires
+}
+
+// count returns what waits.
+func (p *pending) count(now time.Time) (w waiting) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
+	w.requests = len(p.byID)
+	first := true
 	for _, q := range p.byID {
-		oldest = max(oldest, now.Sub(q.createdAt))
+		w.oldest = max(w.oldest, now.Sub(q.createdAt))
+		if left := q.expiresAt.Sub(now); first || left < w.expires {
+			w.expires, first = left, false
+		}
 	}
-	return len(p.byID), oldest
+	return w
 }

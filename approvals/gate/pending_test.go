@@ -80,8 +80,8 @@ func TestPendingApply(t *testing.T) {
 		if len(s.timers) != c.timers {
 			t.Errorf("%s: %d timers, want %d", name, len(s.timers), c.timers)
 		}
-		if n, age := p.count(opened.Add(time.Second)); n != c.timers/2 || (n > 0) != (age == time.Second) {
-			t.Errorf("%s: %d pending, the oldest for %s", name, n, age)
+		if w := p.count(opened.Add(time.Second)); w.requests != c.timers/2 || (w.requests > 0) != (w.oldest == time.Second) {
+			t.Errorf("%s: %d pending, the oldest for %s", name, w.requests, w.oldest)
 		}
 	}
 }

@@ -69,27 +69,33 @@ func fileQueries(t *testing.T) []dashboards.Query {
 	if err != nil {
 		t.Fatal(err)
 	}
-	var file struct {
-		Panels []struct {
-			Targets []struct{ Expr, LegendFormat string }
-		}
-	}
+	var file panelJSON
 	if err := json.Unmarshal(content, &file); err != nil {
 		t.Fatal(err)
 	}
-	var queries []dashboards.Query
-	for _, panel := range file.Panels {
-		for _, target := range panel.Targets {
-			queries = append(queries, dashboards.Query{Expr: target.Expr, Legend: target.LegendFormat})
-		}
+	return file.queries()
+}
+
+// panelJSON is a panel, a row with the panels of it if it is closed, or the dashboard.
+type panelJSON struct {
+	Panels  []panelJSON
+	Targets []struct{ Expr, LegendFormat string }
+}
+
+func (p panelJSON) queries() (all []dashboards.Query) {
+	for _, target := range p.Targets {
+		all = append(all, dashboards.Query{Expr: target.Expr, Legend: target.LegendFormat})
 	}
-	return queries
+	for _, panel := range p.Panels {
+		all = append(all, panel.queries()...)
+	}
+	return all
 }
 
 // inTime fills in what Grafana fills in: how far rates look back, and all that
 // its variables can be.
 func inTime(expr string) string {
-	return strings.NewReplacer("$__rate_interval", "10s", "$job", ".*", "$instance", ".*").Replace(expr)
+	return strings.NewReplacer("$__rate_interval", "10s", "$__range", "10s", "$job", ".*", "$instance", ".*").Replace(expr)
 }
 
 var promQL = parser.NewParser(parser.Options{})
@@ -167,6 +173,9 @@ func aggregated(n *parser.AggregateExpr, metrics map[string]metric) ([]string, e
 	all, err := labelsOf(n.Expr, metrics)
 	if err != nil {
 		return nil, err
+	}
+	if n.Op == parser.TOPK {
+		return all, nil
 	}
 	if n.Without {
 		return nil, errors.New("aggregates without labels: name those that stay")
