@@ -4,10 +4,12 @@ import (
 	"bytes"
 	"maps"
 	"os/exec"
+	"slices"
 	"strings"
 	"testing"
 
 	monitoringv1 "github.com/prometheus-operator/prometheus-operator/pkg/apis/monitoring/v1"
+	corev1 "k8s.io/api/core/v1"
 	"sigs.k8s.io/yaml"
 )
 
@@ -42,6 +44,44 @@ func TestHelmIngressAndMonitoring(t *testing.T) {
 		t.Errorf("the pod's annotations are %v", pod.Annotations)
 	}
 	checkRules(t, m.rules[0].Spec)
+}
+
+// TestHelmUsualFields: what charts usually take is in the pods of both modes.
+func TestHelmUsualFields(t *testing.T) {
+	fields := []string{
+		"imagePullSecrets[0].name=registry", "serviceAccountName=agents", "priorityClassName=high", "nodeSelector.disktype=ssd",
+		"tolerations[0].key=agents", "tolerations[0].operator=Exists",
+		"affinity.nodeAffinity.requiredDuringSchedulingIgnoredDuringExecution.nodeSelectorTerms[0].matchExpressions[0].key=zone",
+		"affinity.nodeAffinity.requiredDuringSchedulingIgnoredDuringExecution.nodeSelectorTerms[0].matchExpressions[0].operator=Exists",
+		"extraEnv[0].name=TZ", "extraEnv[0].value=UTC", "extraVolumes[0].name=certificates", "extraVolumes[0].configMap.name=certificates",
+		"extraVolumeMounts[0].name=certificates", "extraVolumeMounts[0].mountPath=/certificates",
+	}
+	for name, mode := range map[string][]string{
+		"gateway": nil,
+		"sidecar": {"mode=sidecar", "agent.image=agent:1", "nats.url=nats://nats.nats.svc:4222"},
+	} {
+		content, err := render(slices.Concat(fields, mode))
+		if err != nil {
+			t.Fatalf("%s: %v\n%s", name, err, content)
+		}
+		m := decode(t, content)
+		m.holdTogether(t)
+		pod := m.pods[0].Spec
+		if pod.ImagePullSecrets[0].Name != "registry" || pod.ServiceAccountName != "agents" || pod.PriorityClassName != "high" || pod.NodeSelector["disktype"] != "ssd" {
+			t.Errorf("%s: the pod is %+v", name, pod)
+		}
+		if len(pod.Tolerations) != 1 || pod.Affinity == nil || pod.Affinity.NodeAffinity == nil {
+			t.Errorf("%s: tolerations %+v, affinity %+v", name, pod.Tolerations, pod.Affinity)
+		}
+		containers := slices.Concat(pod.Containers, pod.InitContainers)
+		heldcall := containers[slices.IndexFunc(containers, func(c corev1.Container) bool { return c.Name == "heldcall" })]
+		hasEnv := slices.ContainsFunc(heldcall.Env, func(e corev1.EnvVar) bool { return e.Name == "TZ" && e.Value == "UTC" })
+		hasMount := slices.ContainsFunc(heldcall.VolumeMounts, func(m corev1.VolumeMount) bool { return m.MountPath == "/certificates" })
+		hasVolume := slices.ContainsFunc(pod.Volumes, func(v corev1.Volume) bool { return v.Name == "certificates" })
+		if !hasEnv || !hasMount || !hasVolume {
+			t.Errorf("%s: variable %t, mount %t, volume %t", name, hasEnv, hasMount, hasVolume)
+		}
+	}
 }
 
 // checkRules compares the rules in the chart, which cannot name files outside it, with

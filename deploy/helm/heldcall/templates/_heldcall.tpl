@@ -49,6 +49,7 @@ restartPolicy: Always
 {{- end }}
 env:
   - {name: HELDCALL_CONFIG, value: /etc/heldcall/heldcall.yaml}
+  {{- with .Values.extraEnv }}{{ toYaml . | nindent 2 }}{{ end }}
 envFrom:
   - secretRef: {name: {{ .Values.secret }}}
 ports:
@@ -80,12 +81,18 @@ volumeMounts:
   {{- if not .Values.nats.url }}
   - {name: data, mountPath: /data}
   {{- end }}
+  {{- with .Values.extraVolumeMounts }}{{ toYaml . | nindent 2 }}{{ end }}
 {{- end }}
 
 {{- define "heldcall.pod" -}}
 automountServiceAccountToken: false
 enableServiceLinks: false
 terminationGracePeriodSeconds: 60
+{{- range $field := list "imagePullSecrets" "serviceAccountName" "priorityClassName" "nodeSelector" "tolerations" "affinity" }}
+{{- with index $.Values $field }}
+{{ $field }}: {{ toJson . }}
+{{- end }}
+{{- end }}
 {{- if and (include "heldcall.shared" .) .Values.topologySpread.keys }}
 topologySpreadConstraints:
   {{- range .Values.topologySpread.keys }}
@@ -121,4 +128,5 @@ volumes:
   - name: data
     emptyDir: {}
   {{- end }}
+  {{- with .Values.extraVolumes }}{{ toYaml . | nindent 2 }}{{ end }}
 {{- end }}
