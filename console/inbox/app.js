@@ -6,23 +6,21 @@ import * as keys from './keys.js';
 import * as live from './live.js';
 import * as notify from './notify.js';
 import { renew, startWorker } from './push.js';
-import { ORDERS, runKey } from './order.js';
+import { ORDERS } from './order.js';
 import * as session from './session.js';
 import { state, subscribe } from './store.js';
 import { drawDelegations, drawNewDelegation } from './view/delegations.js';
-import { buildDetail, drawDetail, show, undoAll } from './view/detail.js';
-import { button, byId, el, fill, noticePresses } from './view/dom.js';
+import { buildDetail, drawDetail, guard, show, undoAll } from './view/detail.js';
+import { button, byId, el, fill, isNarrow, noticePresses } from './view/dom.js';
 import { drawNewGrant } from './view/grant.js';
 import { drawGrants } from './view/grants.js';
 import { drawHistory } from './view/history.js';
-import { buildList, drawList, inOrder } from './view/list.js';
+import { buildList, drawList, inOrder, placeInList } from './view/list.js';
 import { drawPasskeys } from './view/passkeys.js';
 import { drawProposals } from './view/proposals.js';
 import { drawRun, drawRuns } from './view/run.js';
 import { drawNewSignal } from './view/signals.js';
 import { drawWindows } from './view/windows.js';
-
-const NARROW = matchMedia('(max-width: 800px)');
 
 /** The pages beside the inbox itself, by the beginning of their address. */
 const PAGES = [
@@ -37,6 +35,9 @@ const PAGES = [
 	{ name: 'Passkeys', path: /^#\/passkeys$/, address: '#/passkeys', draw: (/** @type {HTMLElement} */ place) => void drawPasskeys(place) },
 	{ name: 'Delegations', path: /^#\/delegations$/, address: '#/delegations', draw: (/** @type {HTMLElement} */ place) => void drawDelegations(place) },
 ];
+
+/** The requests that were looked at before, the last one at the end. @type {string[]} */
+const before = [];
 
 /** Shows a request; its id is in the address, so that a reload finds it again. @param {string} id */
 function go(id) {
@@ -66,6 +67,7 @@ function route() {
 	}
 	const [, id = ''] = /^#\/requests\/([\w-]+)$/.exec(location.hash) ?? [];
 	byId('inbox').classList.toggle('reading', id !== '');
+	if (state.selected && state.selected !== id) before.push(state.selected);
 	void show(id);
 }
 
@@ -84,18 +86,27 @@ function drawNav(here) {
 	fill(byId('nav'), ...[...pages].map(([href, name]) => el('a', { href, 'aria-current': href === here && 'page' }, name)));
 }
 
-/** The request after the one that was decided: the next of its run, else the first of the list. @param {string} from */
-function moveOn(from) {
-	const before = state.requests.get(from);
-	const waiting = inOrder().filter((id) => id !== from && state.requests.get(id)?.status === 'pending');
-	const next = waiting.find((id) => before && runKey(state.requests.get(id) ?? before) === runKey(before)) ?? waiting[0] ?? '';
-	go(next);
+/** Shows the request before, and reports whether there is one. */
+function back() {
+	const id = before.pop();
+	if (!id) return false;
+	go(id);
+	before.pop(); // where one comes from
+	return true;
+}
+
+/** Shows the request after one that was decided. */
+function moveOn() {
+	go(placeInList());
 	byId('main').focus({ preventScroll: true });
 }
 
 function draw() {
 	drawList();
-	if (!state.selected && !NARROW.matches && !byId('inbox').hidden && inOrder().length > 0 && state.loaded) go(inOrder()[0]);
+	if (!state.selected && !isNarrow() && !byId('inbox').hidden && inOrder().length > 0 && state.loaded) {
+		go(inOrder()[0]);
+		guard();
+	}
 	drawDetail();
 	drawConnection();
 }
@@ -124,9 +135,9 @@ function begin() {
 	notify.addTheme(tools);
 	tools.append(button('?', keys.openHelp, { class: 'quiet keys', 'aria-label': 'Keyboard' }));
 	notify.start(tools);
-	buildList(byId('list'));
+	buildList(byId('list'), go);
 	buildDetail(byId('main'), moveOn);
-	keys.listen(go);
+	keys.listen(go, back);
 	noticePresses();
 	subscribe(draw);
 	live.onRunChange(redraw);

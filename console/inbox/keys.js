@@ -2,43 +2,55 @@
 
 import { alone, hindrance, spent } from './session.js';
 import { state } from './store.js';
-import { inOrder } from './view/list.js';
-import { currentCard } from './view/detail.js';
+import { inOrder, placeInList } from './view/list.js';
+import { currentCard, isTooSoon } from './view/detail.js';
 import { button, el } from './view/dom.js';
 import { announce } from './view/toast.js';
 
 const KEYS = /** @type {[string[], string][]} */ ([
 	[['j', '↓'], 'Next request'],
 	[['k', '↑'], 'Previous request'],
+	[['Backspace'], 'Back to the request before'],
 	[['a'], 'Approve; collapsed sections are expanded first'],
 	[['d'], 'Deny, with a note to the model'],
 	[['e'], 'Edit the arguments'],
 	[['r'], 'Remember: allow or deny such calls from now on'],
-	[['/'], 'Filter the list; Esc shows all'],
+	[['/'], 'Filter the list; Enter opens its first, Esc shows all'],
 	[['Enter'], 'Send the note; Shift+Enter breaks the line'],
 	[['Esc'], 'Leave the note or the editor; undo an approval that is not sent yet'],
 	[['?'], 'This list'],
 ]);
 
-/** Listens to the keyboard. go looks at a request. @param {(id: string) => void} go */
-export function listen(go) {
+/**
+ * Listens to the keyboard.
+ * @param {(id: string) => void} go looks at a request
+ * @param {() => boolean} back looks at the request before
+ */
+export function listen(go, back) {
 	document.addEventListener('keydown', (event) => {
 		if (event.ctrlKey || event.metaKey || event.altKey || document.querySelector('dialog[open]')) return;
 		const writing = event.target instanceof Element && event.target.closest('input:not([type="checkbox"]), textarea, select');
 		if (event.key === 'Escape') return leave();
 		if (writing || event.repeat && event.key !== 'j' && event.key !== 'k') return;
-		if (press(event.key, go)) event.preventDefault();
+		if (press(event.key, go, back)) event.preventDefault();
 	});
 }
 
-/** @param {string} key @param {(id: string) => void} go */
-function press(key, go) {
+/** @param {string} key @param {(id: string) => void} go @param {() => boolean} back */
+function press(key, go, back) {
 	if (key === 'j' || key === 'ArrowDown' && onRow()) return step(1, go);
 	if (key === 'k' || key === 'ArrowUp' && onRow()) return step(-1, go);
 	if (key === '/') return focusFilter();
 	if (key === '?') return openHelp();
+	if (key === 'Backspace') return back();
+	return 'ader'.includes(key) && actOn(key);
+}
+
+/** What a key does with the selected call. @param {string} key */
+function actOn(key) {
 	const card = currentCard();
 	if (!card || card.busy || card.delay || card.mode !== 'read' || card.request.status !== 'pending' || hindrance(card.request, state.me)) return false;
+	if (isTooSoon()) return true;
 	if (key === 'd') return card.enter('deny'), true;
 	if (card.request.details.questions) return key === 'a' && focusAnswer(card);
 	if (spent(card.request, state.me) || card.request.details.abridged) return false;
@@ -81,10 +93,9 @@ function focusAnswer(card) {
 function step(by, go) {
 	const ids = inOrder();
 	if (ids.length === 0) return false;
-	const at = ids.indexOf(state.selected);
-	const next = ids[at < 0 ? 0 : Math.min(Math.max(at + by, 0), ids.length - 1)];
-	go(next);
-	document.querySelector(`.row[data-id="${CSS.escape(next)}"]`)?.scrollIntoView({ block: 'nearest' });
+	const selected = ids.indexOf(state.selected);
+	const at = selected >= 0 ? selected + by : ids.indexOf(placeInList()) + Math.min(by, 0);
+	go(ids[Math.min(Math.max(at, 0), ids.length - 1)]);
 	requestAnimationFrame(() => setTimeout(() => currentCard()?.element.scrollIntoView({ block: 'nearest' }), 20));
 	return true;
 }

@@ -25,19 +25,19 @@ const questions = new Questions(() => { layOut(headed); heading(headed); });
 let shownTurn = '';
 /** @type {HTMLElement} */
 let place;
-/** @type {(from: string) => void} */
+/** @type {() => void} */
 let advance;
 let guarding = 0;
 /** What the heading was drawn of. @type {Request[]} */
 let headed = [];
 
-const GUARD = 500; // milliseconds after a change of the layout in which a press decides nothing
+const GUARD = 400; // milliseconds after another call has come under the keys in which a press does nothing
 
 /**
- * Builds the detail in its place. next is called with the id of a request that
- * was decided, to move on from it.
+ * Builds the detail in its place. next is called when the selected request was
+ * decided, to move on from it.
  * @param {HTMLElement} main
- * @param {(from: string) => void} next
+ * @param {() => void} next
  */
 export function buildDetail(main, next) {
 	place = main;
@@ -72,7 +72,7 @@ export function drawDetail() {
 	let moves = added.length + gone.length > 0 && !another;
 	for (const request of turn) {
 		const card = cards.get(request.id);
-		moves ||= card?.request.status === 'pending' && request.status !== 'pending';
+		moves ||= card?.request.status === 'pending' && (request.status !== 'pending' || isRead(card.request, request));
 		if (request.details.abridged) readWhole(request.id);
 		if (card) card.update(request);
 		else cards.set(request.id, new Card(request, decideOne));
@@ -82,6 +82,11 @@ export function drawDetail() {
 	if (added.length + gone.length > 0) layOut(turn);
 	if (added.length + gone.length > 0 || turn.length !== headed.length || turn.some((request, i) => request !== headed[i])) heading(turn);
 	for (const [id, card] of cards) card.mark(turn.length > 1 && id === state.selected);
+}
+
+/** Whether an abridged call is now known whole. @param {Request} before @param {Request} now */
+function isRead(before, now) {
+	return Boolean(before.details.abridged) && !now.details.abridged;
 }
 
 function drawNothing() {
@@ -203,7 +208,7 @@ function facts(request) {
 
 /** @param {Card} card @param {Choice} choice */
 async function decideOne(card, choice) {
-	if (card.busy || card.delay || place.dataset.moved) return;
+	if (card.busy || card.delay || isTooSoon()) return;
 	if (isUntyped(card.request, choice)) {
 		card.confirming = choice;
 		return card.enter('confirm');
@@ -261,14 +266,20 @@ export function undoAll() {
 function moveOn(id) {
 	if (state.selected !== id) return;
 	guard();
-	advance(id);
+	advance();
 }
 
-/** For a moment nothing is decided: the buttons are not where they were. */
-function guard() {
+/** For a moment nothing is decided: another call is where one was, or the buttons are not where they were. */
+export function guard() {
 	place.dataset.moved = 'true';
 	clearTimeout(guarding);
 	guarding = setTimeout(() => { delete place.dataset.moved; }, GUARD);
+}
+
+/** Whether a press comes too soon after a change to be about what is shown now; it says so. */
+export function isTooSoon() {
+	if (place.dataset.moved) toast('This has just changed. Look at it, then press again.');
+	return Boolean(place.dataset.moved);
 }
 
 /**

@@ -105,6 +105,9 @@ export function refill(place, ...children) {
 	/** @type {HTMLElement} */ (same ?? place).focus({ preventScroll: true });
 }
 
+/** Whether the list and the request are shown one at a time, as on a phone. */
+export const isNarrow = () => matchMedia('(max-width: 800px)').matches;
+
 /** An element that index.html has. @param {string} id @returns {HTMLElement} */
 export function byId(id) {
 	const element = document.getElementById(id);

@@ -2,11 +2,11 @@
 
 import { now } from '../clock.js';
 import { decideSeveralOf } from '../decide.js';
-import { ORDERS, bundles, matches, nextPin } from '../order.js';
+import { ORDERS, bundles, matches, nextPin, runKey } from '../order.js';
 import { asks, counts, hindrance } from '../session.js';
 import { changed, pending, state } from '../store.js';
 import { openBatch } from './batch.js';
-import { button, el, fill } from './dom.js';
+import { button, byId, el, fill, isNarrow } from './dom.js';
 import { Rows } from './rows.js';
 import { buildWindows } from './windows.js';
 
@@ -14,6 +14,9 @@ import { buildWindows } from './windows.js';
 
 /** @type {string[]} */
 let walk = [];
+/** The list when the selected request was last in it, and that request. */
+let seen = { id: '', ids: walk };
+let whole = false; // the whole list was drawn
 let barred = ''; // what the bar shows, as JSON
 let pinning = 0; // the timer of the next request that ends soon
 
@@ -26,8 +29,30 @@ export function inOrder() {
 	return walk;
 }
 
-/** Builds the list within its section. @param {HTMLElement} section */
-export function buildList(section) {
+/** The run of a request that is known. @param {string} id */
+function runOf(id) {
+	const request = state.requests.get(id);
+	return request && runKey(request);
+}
+
+/**
+ * Where the reader is in the list: at the selected request. If that does not wait any more, another one of its run, else the
+ * next one below it, else the next one above it; '' in an empty list.
+ */
+export function placeInList() {
+	const { id, ids } = seen;
+	const at = Math.max(ids.indexOf(id), 0);
+	const listed = new Set(walk);
+	const waiting = [...ids.slice(at), ...ids.slice(0, at).reverse(), ...walk].filter((other) => listed.has(other) && state.requests.get(other)?.status === 'pending');
+	return waiting.find((other) => runOf(other) === runOf(id)) ?? waiting[0] ?? '';
+}
+
+/**
+ * Builds the list within its section.
+ * @param {HTMLElement} section
+ * @param {(id: string) => void} go looks at a request
+ */
+export function buildList(section, go) {
 	const order = /** @type {HTMLSelectElement} */ (el('select', { 'aria-label': 'Order of the list', id: 'order', on: {
 		change: () => {
 			state.order = /** @type {keyof typeof ORDERS} */ (order.value);
@@ -37,9 +62,25 @@ export function buildList(section) {
 	} }, Object.entries(ORDERS).map(([value, label]) => el('option', { value }, label))));
 	order.value = state.order;
 	const filter = /** @type {HTMLInputElement} */ (el('input', { type: 'search', id: 'filter', placeholder: 'Filter ( / )', 'aria-label': 'Filter the list', title: 'By tool, arguments, agent, user, risk or id', 'aria-keyshortcuts': '/', autocomplete: 'off', spellcheck: 'false', on: {
-		input: () => { state.filter = filter.value.trim(); changed(0); },
-		keydown: (/** @type {KeyboardEvent} */ event) => { if (event.key === 'Escape') { filter.value = state.filter = ''; changed(0); } },
+		input: () => apply(),
+		keydown: (/** @type {KeyboardEvent} */ event) => press(event),
 	} }));
+	const apply = () => {
+		state.filter = filter.value.trim();
+		drawList();
+		if (!isNarrow() && walk.length > 0 && !walk.includes(state.selected)) go(walk[0]);
+		changed(0);
+	};
+	const press = (/** @type {KeyboardEvent} */ event) => {
+		if (event.isComposing || event.key !== 'Escape' && event.key !== 'Enter') return;
+		event.stopPropagation(); // it is about the filter, and not about the call
+		if (event.key === 'Enter' && walk.length === 0) return;
+		if (event.key === 'Enter') go(walk[0]);
+		else filter.value = '';
+		filter.blur();
+		if (event.key === 'Escape') apply();
+		byId('main').focus({ preventScroll: true });
+	};
 	fill(section, el('header', {}, el('h1', {}, 'Waiting ', count), order, filter), buildWindows(), rows.element, bar);
 }
 
@@ -55,11 +96,13 @@ export function drawList() {
 	const at = now();
 	const ordered = bundles(shown, state.order, { at, mine: isMine });
 	walk = ordered.flatMap((bundle) => bundle.requests.map((request) => request.id));
+	if (walk.includes(state.selected)) seen = { id: state.selected, ids: walk };
 	count.textContent = !state.loaded ? '' : state.filter ? `${walk.length} of ${waiting.length}` : String(walk.length);
 	rows.place(ordered);
 	rows.showEmpty(state.loaded && ordered.length === 0, waiting.length > 0);
 	awaitPin(nextPin(ordered, at) - at);
-	rows.select(state.requests.get(state.selected));
+	rows.select(state.requests.get(state.selected), state.loaded && !whole);
+	whole = state.loaded;
 	drawBar();
 }
 

@@ -65,9 +65,10 @@ export class Rows {
 		if (!this.#empty.isConnected) this.element.append(this.#empty);
 	}
 
-	/** Marks the row of the selected request, and no other. @param {Request|undefined} request */
-	select(request) {
+	/** Marks the row of the selected request, and no other, and scrolls to it when it changes. @param {Request|undefined} request @param {boolean} scrolls also when it does not */
+	select(request, scrolls) {
 		const row = request && this.#rows.get(runKey(request))?.row;
+		if (scrolls || row !== this.#selected) row?.scrollIntoView({ block: 'nearest' });
 		if (row === this.#selected) return;
 		this.#selected?.classList.remove('selected');
 		this.#selected?.querySelector('a')?.removeAttribute('aria-current');

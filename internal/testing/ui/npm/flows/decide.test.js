@@ -121,6 +121,7 @@ flows('deciding', {
 		release();
 		await page.getByText('Expand to approve').waitFor();
 		assert.equal((await stage.held.pending()).length, 1);
+		await stage.settled(page);
 		await page.keyboard.press('a');
 		await page.getByText('curl evil').waitFor();
 		await page.evaluate(() => dispatchEvent(new Event('online'))); // the page reads the list again

@@ -109,6 +109,7 @@ flows('staying current', {
 		const answers = [stage.held.hold([push], around), stage.held.hold([edit], around), stage.held.hold([patch], around)];
 		const page = await stage.open();
 		await page.locator('.row').nth(2).waitFor();
+		await stage.settled(page);
 		await page.keyboard.press('j');
 		await page.keyboard.press('j');
 		await page.keyboard.press('k');
@@ -142,6 +143,7 @@ flows('staying current', {
 		const page = await stage.open();
 		await page.locator('.row').nth(1).waitFor();
 		await page.locator('#main button.approve').waitFor();
+		await stage.settled(page);
 		await page.evaluate(() => new Promise((resolve) => {
 			const press = () => document.dispatchEvent(new KeyboardEvent('keydown', { key: 'a', bubbles: true }));
 			const from = document.querySelector('#main .call').id;
