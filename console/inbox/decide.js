@@ -1,9 +1,12 @@
 // Decisions, from the press of a button to the message about the outcome.
 
 import { Failure, decide, decideSeveral, getRequest } from './api.js';
+import { now } from './clock.js';
+import { ruleTitle } from './present.js';
 import { missing } from './session.js';
 import { put } from './store.js';
 import { plain } from './text/visible.js';
+import { shelve } from './view/shelf.js';
 import { toast } from './view/toast.js';
 import { drawWindows } from './view/windows.js';
 
@@ -30,7 +33,8 @@ export async function send(request, choice) {
 		put([decided]);
 		if (choice.window) void drawWindows();
 		const open = decided.status === 'pending';
-		toast(open ? `You approved. Waiting for ${plain(missing(decided))}.` : [`${done(choice)}: ${plain(request.tool_name)}`, afterApproval(decided)].filter(Boolean).join('. '));
+		shelve({ id: decided.id, how: done(choice), what: named(request), at: new Date(now()).toISOString() });
+		toast(open ? `You approved ${named(request)}. Waiting for ${plain(missing(decided))}.` : [`${done(choice)}: ${named(request)}`, afterApproval(decided)].filter(Boolean).join('. '));
 		return !open;
 	} catch (error) {
 		if (!(error instanceof Failure)) throw error;
@@ -50,8 +54,17 @@ export function afterApproval({ agent, status, details }) {
 	return agent.state === 'detached' ? 'The call is released when the agent reconnects.' : 'The agent goes on, and may make the call once.';
 }
 
-/** @param {Choice} choice */
-function done(choice) {
+const LONGEST = 80; // letters of a call in a message
+
+/** A call in a few words: its tool, and what its rule calls it or the beginning of the command. @param {Request} request */
+export function named(request) {
+	const what = ruleTitle(request) || request.args_preview || request.resource;
+	const text = plain([request.tool_name || 'a call without a name', what].filter(Boolean).join(' · '));
+	return text.length > LONGEST ? `${text.slice(0, LONGEST)}…` : text;
+}
+
+/** What was done by a decision, in a word or two. @param {Choice} choice */
+export function done(choice) {
 	return DONE[/** @type {keyof typeof DONE} */ (choice.action)] ?? 'Answered';
 }
 
@@ -78,6 +91,7 @@ export async function decideSeveralOf(requests, choice) {
 		const outcomes = await decideSeveral(requests.map((request) => request.id), choice);
 		put(outcomes.flatMap((outcome) => outcome.request ?? outcome.problem?.request ?? []));
 		const well = outcomes.filter((outcome) => outcome.request).length;
+		for (const { request } of outcomes) if (request) shelve({ id: request.id, how: done(choice), what: named(request), at: new Date(now()).toISOString() });
 		const failed = outcomes.find((outcome) => outcome.problem);
 		const open = outcomes.filter((outcome) => outcome.request?.status === 'pending').length;
 		const rest = open > 0 ? ` ${open} of them ${open === 1 ? 'waits' : 'wait'} for more approvals.` : '';

@@ -17,7 +17,7 @@ const KEYS = /** @type {[string[], string][]} */ ([
 	[['r'], 'Remember: allow or deny such calls from now on'],
 	[['/'], 'Filter the list; Enter opens its first, Esc shows all'],
 	[['Enter'], 'Send the note; Shift+Enter breaks the line'],
-	[['Esc'], 'Leave the note or the editor; undo an approval that is not sent yet'],
+	[['Esc'], 'Leave the note or the editor; undo a decision that is not sent yet'],
 	[['?'], 'This list'],
 ]);
 
@@ -104,6 +104,7 @@ function leave() {
 	const card = currentCard();
 	if (card?.delay) card.delay.undo();
 	else if (card && card.mode !== 'read' && !card.busy) card.enter('read');
+	else if (state.leaving.size > 0) [...state.leaving.values()].at(-1)?.undo();
 	else if (document.activeElement instanceof HTMLElement) document.activeElement.blur();
 }
 

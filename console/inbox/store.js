@@ -13,6 +13,7 @@ import { write } from './text/json.js';
  * @property {'connecting'|'live'|'lost'} connection
  * @property {number} heard when something last came from the server, in this clock's milliseconds
  * @property {string} selected the id of the request that is looked at, or ''
+ * @property {Map<string, import('./undo.js').Delay>} leaving decisions that are about to be sent, by the ids of requests that are not in the list meanwhile
  * @property {Set<string>} checked ids that were ticked in the list
  * @property {Order} order
  * @property {string} filter of the list; '' shows all
@@ -26,6 +27,7 @@ export const state = {
 	connection: 'connecting',
 	heard: Date.now(),
 	selected: '',
+	leaving: new Map(),
 	checked: new Set(),
 	order: 'risk',
 	filter: '',

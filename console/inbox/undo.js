@@ -1,6 +1,6 @@
-// What precedes an approval: a confirmation where a rule asks for it, and for critical
-// calls some seconds until which it can be undone. A page that is left meanwhile sends
-// nothing.
+// What precedes a decision: a confirmation where a rule asks for it, and some seconds until
+// which it can be undone, for approvals of critical calls and, where the person at the page
+// wants it, for all decisions. A page that is left meanwhile sends nothing.
 
 import { now } from './clock.js';
 
@@ -19,9 +19,20 @@ export const UNDO = 5_000; // milliseconds
 
 const APPROVALS = new Set(['approve', 'modify_args', 'allow_always']);
 
-/** Whether a decision can be undone for some seconds. @param {Request[]} requests @param {Choice} choice */
+/** Whether a decision waits in its place for some seconds, until which it can be undone. @param {Request[]} requests @param {Choice} choice */
 export function isDelayed(requests, choice) {
 	return APPROVALS.has(choice.action) && requests.some((request) => request.risk_level === 'critical');
+}
+
+const ALL = 'undo_all';
+
+/** Whether every decision can be undone for some seconds. */
+export const undoesAll = () => localStorage.getItem(ALL) === 'on';
+
+/** @param {boolean} on */
+export function setUndoesAll(on) {
+	if (on) localStorage.setItem(ALL, 'on');
+	else localStorage.removeItem(ALL);
 }
 
 /** Whether an approval lacks the text that the request asks to type. @param {Request} request @param {Choice} choice */

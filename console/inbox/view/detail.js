@@ -2,19 +2,20 @@
 // the agent that makes them.
 
 import { Failure, getRequest } from '../api.js';
-import { send } from '../decide.js';
+import { done, named, send } from '../decide.js';
 import { runKey } from '../order.js';
 import { confirmApproval, whyNot } from '../passkeys.js';
 import { readWhole } from '../live.js';
 import { present } from '../present.js';
 import { asks, waits } from '../session.js';
-import { put, select, state } from '../store.js';
-import { delay, isDelayed, isUnsigned, isUntyped } from '../undo.js';
+import { changed, put, select, state } from '../store.js';
+import { delay, isDelayed, isUnsigned, isUntyped, undoesAll } from '../undo.js';
 import { isResult, wordsFor } from '../words.js';
 import { Card } from './call.js';
 import { button, countdown, el, elapsed, fill, hostile } from './dom.js';
 import { Questions, several } from './questions.js';
-import { announce, toast } from './toast.js';
+import { shelve, unshelve } from './shelf.js';
+import { announce, offerUndo, toast } from './toast.js';
 
 /** @typedef {import('../types.js').Request} Request */
 /** @typedef {import('../api.js').Choice} Choice */
@@ -75,13 +76,20 @@ export function drawDetail() {
 		moves ||= card?.request.status === 'pending' && (request.status !== 'pending' || isRead(card.request, request));
 		if (request.details.abridged) readWhole(request.id);
 		if (card) card.update(request);
-		else cards.set(request.id, new Card(request, decideOne));
+		else cards.set(request.id, newCard(request));
 	}
 	if (moves) guard();
 	questions.take(turn);
 	if (added.length + gone.length > 0) layOut(turn);
 	if (added.length + gone.length > 0 || turn.length !== headed.length || turn.some((request, i) => request !== headed[i])) heading(turn);
 	for (const [id, card] of cards) card.mark(turn.length > 1 && id === state.selected);
+}
+
+/** The card of a request; one whose decision is about to be sent takes no other. @param {Request} request */
+function newCard(request) {
+	const card = new Card(request, decideOne);
+	if (state.leaving.has(request.id)) card.progress(true);
+	return card;
 }
 
 /** Whether an abridged call is now known whole. @param {Request} before @param {Request} now */
@@ -217,7 +225,11 @@ async function decideOne(card, choice) {
 		const assertion = await signed(card, choice);
 		return assertion && decideOne(card, { ...choice, assertion });
 	}
-	if (isDelayed([card.request], choice) && !await isSent(card)) return;
+	if (isDelayed([card.request], choice)) {
+		if (!await isSent(card)) return;
+	} else if (undoesAll()) {
+		return decideLater(card, choice);
+	}
 	card.progress(true);
 	try {
 		const { id } = card.request;
@@ -226,6 +238,34 @@ async function decideOne(card, choice) {
 		if (ended) moveOn(id);
 	} catch (error) {
 		card.progress(false, error instanceof Failure ? error.message : 'Something went wrong. Reload the page and check whether the request is still pending.');
+	}
+}
+
+/** Moves on at once, and sends the decision some seconds later unless it is undone. @param {Card} card @param {Choice} choice */
+async function decideLater(card, choice) {
+	const { request } = card;
+	const [id, what] = [request.id, `${done(choice)} in five seconds: ${named(request)}`];
+	const wait = delay();
+	state.leaving.set(id, wait);
+	card.progress(true);
+	shelve({ id, how: done(choice), what: named(request), undo: wait.undo });
+	const offer = offerUndo(what, wait.undo);
+	moveOn(id);
+	const sends = await wait.sends;
+	offer.remove();
+	state.leaving.delete(id);
+	unshelve(id);
+	changed(0);
+	cards.get(id)?.progress(false);
+	if (!sends) {
+		toast(`Not sent: ${named(request)}`);
+		location.hash = `#/requests/${id}`;
+		return;
+	}
+	try {
+		await send(request, choice);
+	} catch (error) {
+		toast(`${named(request)}: ${error instanceof Failure ? error.message : 'Something went wrong. Reload the page.'}`, true);
 	}
 }
 

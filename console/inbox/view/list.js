@@ -8,6 +8,7 @@ import { changed, pending, state } from '../store.js';
 import { openBatch } from './batch.js';
 import { button, byId, el, fill, isNarrow } from './dom.js';
 import { Rows } from './rows.js';
+import { buildShelf } from './shelf.js';
 import { buildWindows } from './windows.js';
 
 /** @typedef {import('../types.js').Request} Request */
@@ -43,7 +44,7 @@ export function placeInList() {
 	const { id, ids } = seen;
 	const at = Math.max(ids.indexOf(id), 0);
 	const listed = new Set(walk);
-	const waiting = [...ids.slice(at), ...ids.slice(0, at).reverse(), ...walk].filter((other) => listed.has(other) && state.requests.get(other)?.status === 'pending');
+	const waiting = [...ids.slice(at), ...ids.slice(0, at).reverse(), ...walk].filter((other) => listed.has(other) && !state.leaving.has(other) && state.requests.get(other)?.status === 'pending');
 	return waiting.find((other) => runOf(other) === runOf(id)) ?? waiting[0] ?? '';
 }
 
@@ -81,7 +82,7 @@ export function buildList(section, go) {
 		if (event.key === 'Escape') apply();
 		byId('main').focus({ preventScroll: true });
 	};
-	fill(section, el('header', {}, el('h1', {}, 'Waiting ', count), order, filter), buildWindows(), rows.element, bar);
+	fill(section, el('header', {}, el('h1', {}, 'Waiting ', count), order, filter), buildWindows(), rows.element, bar, buildShelf());
 }
 
 /** Whether the person at the page can decide a request, or answer it. @param {Request} request */
@@ -91,7 +92,7 @@ function isMine(request) {
 
 /** Draws what the store holds. */
 export function drawList() {
-	const waiting = pending();
+	const waiting = pending().filter(({ id }) => !state.leaving.has(id));
 	const shown = state.filter ? waiting.filter((request) => matches(request, state.filter)) : waiting;
 	const at = now();
 	const ordered = bundles(shown, state.order, { at, mine: isMine });

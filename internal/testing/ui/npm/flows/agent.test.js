@@ -31,7 +31,7 @@ flows('agents', {
 		const [request] = await stage.held.pending();
 		assert.equal(request.agent.state, 'detached');
 		await approve(stage, page);
-		await page.locator('.toast', { hasText: 'Approved: bash. The call is released when the agent reconnects.' }).waitFor();
+		await page.locator('.toast', { hasText: /^Approved: bash · git fetch .*…\. The call is released when the agent reconnects\.$/ }).waitFor();
 		await page.goto(`${stage.held.console}/#/requests/${request.id}`);
 		const card = page.locator('.call', { has: page.locator('.outcome.approved') });
 		await card.getByText('The call is released when the agent reconnects.').waitFor();
@@ -55,7 +55,7 @@ flows('agents', {
 		await page.locator('#ask', { hasText: 'Agent attached' }).waitFor();
 		await page.locator('.agent-state, .agent-away').first().waitFor({ state: 'detached' });
 		await approve(stage, page);
-		await page.getByText(/^Approved: bash$/).waitFor();
+		await page.getByText(/^Approved: bash · git fetch [^.]*…$/).waitFor();
 		assert.equal((await answer).choices[0].finish_reason, 'tool_calls');
 	},
 

@@ -1,4 +1,4 @@
-// Approvals of critical calls are sent after five seconds, until which they can be undone.
+// Approvals of critical calls are sent after five seconds, until which they can be undone, and with a setting all decisions.
 
 import assert from 'node:assert/strict';
 import { flows, stopClock, ticksUntil, ticksWhile, withClock } from '../stage/browser.js';
@@ -72,6 +72,48 @@ flows('undo', {
 		await page.getByRole('button', { name: 'Deny…' }).click();
 		await page.getByRole('button', { name: 'Deny', exact: true }).click();
 		await page.getByText('Denied: terminal').waitFor();
+	},
+
+	async 'with the setting every decision can be undone, and the next request is shown at once'(stage) {
+		const runs = [1, 2, 3].map((i) => `later-${i}-${stage.size}`);
+		for (const run of runs) stage.held.begin([{ name: 'bash', arguments: { command: `echo ${run}` } }], { run });
+		const page = await stage.open('/', { before: withClock });
+		await page.locator('.row').nth(2).waitFor();
+		await page.locator('.shelf summary').click();
+		await page.getByLabel('Send each decision after five seconds, with Undo').check();
+		await stage.look(page, runs[0]);
+		const [first] = (await stage.held.pending()).filter(({ resource }) => resource.includes(runs[0]));
+		await stopClock(page);
+		await page.locator('button.approve').click();
+		await ticksUntil(page, page.getByText(`Approved in five seconds: bash · echo ${runs[0]}`));
+		await ticksUntil(page, page.locator(`#main .call:not([id="call-${first.id}"]) button.approve`));
+		assert.equal(await page.locator('.row').count(), 2, 'what is about to be sent is in the list');
+		await ticksWhile(page, stage.check(page));
+		await stage.shot(page, 'undo-all');
+		await page.locator('.toast').getByRole('button', { name: 'Undo' }).click();
+		await ticksUntil(page, page.getByText(`Not sent: bash · echo ${runs[0]}`));
+		await ticksUntil(page, page.locator(`[id="call-${first.id}"] button.approve:enabled`));
+		await page.clock.runFor(LONGER); // for what must not happen
+		assert.equal(await status(stage, first.id), 'pending');
+		assert.equal(await page.locator('.row').count(), 3);
+
+		await page.locator('button.approve').click();
+		await ticksUntil(page, page.getByText(`Approved in five seconds: bash · echo ${runs[0]}`));
+		await page.keyboard.press('Escape');
+		await ticksUntil(page, page.locator(`[id="call-${first.id}"] button.approve:enabled`));
+		await page.clock.runFor(LONGER); // for what must not happen
+		assert.equal(await status(stage, first.id), 'pending');
+		await page.getByRole('button', { name: 'Deny…' }).click();
+		await page.getByRole('button', { name: 'Deny', exact: true }).click();
+		await ticksUntil(page, page.getByText(`Denied in five seconds: bash · echo ${runs[0]}`));
+		assert.equal(await status(stage, first.id), 'pending');
+		await page.clock.runFor(LONGER);
+		await ticksUntil(page, page.getByText(`Denied: bash · echo ${runs[0]}`));
+		assert.equal(await status(stage, first.id), 'denied');
+		if (stage.phone) await page.evaluate(() => { location.hash = '#/'; });
+		await ticksUntil(page, page.locator('.shelf li', { hasText: `Denied bash · echo ${runs[0]}` }));
+		await ticksWhile(page, stage.check(page));
+		await stage.shot(page, 'shelf');
 	},
 
 	async 'a critical call is left out where several are approved'(stage) {
