@@ -2,6 +2,13 @@ import assert from 'node:assert/strict';
 import { around, edit, push, transfer, writeFile } from '../stage/calls.js';
 import { flows } from '../stage/browser.js';
 
+/** What a browser has saved. */
+async function text(download) {
+	let whole = '';
+	for await (const piece of await download.createReadStream()) whole += piece;
+	return whole;
+}
+
 /** Holds a call and decides it. */
 async function ended(stage, call, choice, about = around) {
 	const answer = stage.held.hold([call], about);
@@ -38,6 +45,33 @@ flows('pages', {
 		await page.locator('.entry').first().click();
 		await page.locator('.outcome.denied', { hasText: 'Ask finance first.' }).waitFor();
 		await stage.shot(page, 'ended');
+	},
+
+	async 'history has ended requests only, is filtered and exported'(stage) {
+		await ended(stage, push, { action: 'approve' });
+		await ended(stage, transfer, { action: 'deny', note: 'Ask finance first.' }, { ...around, key: 'key-of-bob' });
+		stage.held.begin([edit], around);
+		await stage.asked('Edit');
+		const day = (days) => { const date = new Date(Date.now() + days * 86_400_000); return [date.getFullYear(), date.getMonth() + 1, date.getDate()].map((n) => String(n).padStart(2, '0')).join('-'); };
+		const page = await stage.open(`/#/history?q=${stage.held.session}`);
+		await page.getByText(/^2 requests$/).waitFor();
+		await page.getByText('More filters').click();
+		await stage.check(page);
+		await stage.shot(page, 'filters');
+		for (const [label, value] of [['Agent', 'release'], ['Tool', 'TRANSFER'], ['Day', day(0)]]) {
+			await page.getByLabel(label, { exact: true }).fill(value);
+			await page.getByLabel(label, { exact: true }).press('Enter');
+			await page.getByText(/^1 request$/).waitFor();
+			await page.waitForFunction(() => document.querySelectorAll('.entry').length === 1);
+		}
+		for (const [name, first] of [['CSV', /^"id",[^\n]*\r\n"\w+",[^\n]*"denied"[^\n]*"release-bot"[^\n]*"local","Ask finance first\.",""\r\n$/], ['JSON lines', /^\{[^\n]*"tool_name":"transfer_money"[^\n]*\}\n$/]]) {
+			const [saved] = await Promise.all([page.waitForEvent('download'), page.getByRole('button', { name, exact: true }).click()]);
+			assert.match(await text(saved), first);
+			await page.getByText('1 request saved.').waitFor();
+		}
+		await page.getByLabel('Day', { exact: true }).fill(day(-2));
+		await page.getByLabel('Day', { exact: true }).press('Enter');
+		await page.getByText('No matches.').waitFor();
 	},
 
 	async 'a run tells its story, is paused, resumed and stopped'(stage) {

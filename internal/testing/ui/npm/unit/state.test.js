@@ -6,6 +6,7 @@ import { causeSpans, causesOf, effectsText } from '../inbox/effects.js';
 import { heading } from '../inbox/heading.js';
 import { bundles, matches, nextPin, questionsOf } from '../inbox/order.js';
 import { hiddenIn, present } from '../inbox/present.js';
+import { csvOf, cursorOf, dayOf, linesOf, selects, wordsOf } from '../inbox/history.js';
 import { alone, counts, hindrance, spent, waits } from '../inbox/session.js';
 import { EventReader } from '../inbox/sse.js';
 import { restored } from '../inbox/store.js';
@@ -290,6 +291,28 @@ describe('history and runs', () => {
 	test('a run that the API does not list has ended, unless a request of it waits', () => {
 		const states = (...requests) => runsOf(requests, []).map((run) => run.state);
 		assert.deepEqual([states(one), states({ ...one, status: 'approved' })], [['running'], ['ended']]);
+	});
+	test('the history has what the filters find', () => {
+		const ended = { ...one, status: 'denied', tool_name: 'Pay_out', title: '', rule: 'policy.yaml:7', created_at: '2025-03-04T12:00:00Z', principal: { ...one.principal, agent: 'Coder' } };
+		const shows = (filter, of = ended) => selects(of, new URLSearchParams(filter));
+		for (const filter of ['', 'agent=coder', 'tool=pay', 'rule=yaml%3A7', 'reviewer=CARLA', 'agent=code&tool=out', 'day=2025-03-04']) assert.ok(shows(filter), filter);
+		for (const filter of ['agent=bot', 'tool=coder', 'rule=8', 'reviewer=dan', 'agent=code&tool=in', 'day=2025-03-05']) assert.ok(!shows(filter), filter);
+		assert.ok(!shows('', { ...ended, status: 'pending' }));
+		assert.equal(wordsOf(new URLSearchParams('q=a+b&tool=c&day=2025-03-04&status=denied')), 'a b c');
+	});
+	test('a day is read from its end', () => {
+		const { from, to } = dayOf(new URLSearchParams('day=2025-03-04'));
+		assert.equal(to - from, 86_400_000);
+		assert.equal(cursorOf(1_469_918_176_385), '01ARYZ6S410000000000000000'); // the example of the ULID specification, without its random part
+		assert.equal(cursorOf(dayOf(new URLSearchParams('day=x')).to), '');
+	});
+	test('an export is a table that computes nothing, or the requests', () => {
+		const ended = { ...one, status: 'denied', args_preview: '=HYPERLINK("x")', tool_name: 'a,b', title: 'Pay', rule: 'policy.yaml:7', created_at: '2025-03-04T12:00:00Z', risk_level: 'low', run_id: 'run', principal: { agent: 'a', user: 'b', tenant: 'c' }, details: {} };
+		const [head, line, rest] = csvOf([ended]).split('\r\n');
+		assert.match(head, /^"id","created_at",/);
+		assert.match(line, /"a,b","'=HYPERLINK\(""x""\)","Pay","policy.yaml:7","carla","Never\.",""$/);
+		assert.equal(rest, '');
+		assert.deepEqual(linesOf([ended, one]).trim().split('\n').map((text) => JSON.parse(text).id), ['1', '1']);
 	});
 	test('chapters begin where the user speaks again', () => {
 		const said = (text) => request('1', { context: { last_user_message: text } });
