@@ -3,6 +3,7 @@ package approvals
 import (
 	"fmt"
 	"path"
+	"regexp"
 	"slices"
 	"strings"
 )
@@ -57,6 +58,33 @@ func Heading(requests []Request) string {
 	}
 	text := strings.Join(parts, ", ")
 	return strings.ToUpper(text[:1]) + text[1:]
+}
+
+// secretWords are in the arguments of calls that may hold a secret. The inbox has them too.
+var secretWords = regexp.MustCompile(`(?i)authorization|bearer|passw|secret|token|credential|cookie|(?:api|access|private)[_-]?key`)
+
+// MayHoldSecrets reports whether the arguments of a call may hold a secret: it gets one or may use one, they name one, or they
+// are not known. Those of a question are its words.
+func (r *Request) MayHoldSecrets() bool {
+	if r.Asks() {
+		return false
+	}
+	return r.Details.Abridged || len(r.Details.Secrets) > 0 || secretWords.MatchString(r.ArgsPreview) || secretWords.Match(r.Arguments) ||
+		slices.ContainsFunc(r.Effects, func(e Effect) bool { return e.Kind == EffectSecret })
+}
+
+// NoticeHeading is [Heading] for notifications, which others may read. It names no targets of calls that may hold secrets.
+func NoticeHeading(requests []*Request) string {
+	shown := make([]Request, len(requests))
+	for i, r := range requests {
+		shown[i] = Request{Effects: slices.Clone(r.Effects), Details: Details{Commands: r.Details.Commands}}
+		for j := range shown[i].Effects {
+			if r.MayHoldSecrets() {
+				shown[i].Effects[j].Target = ""
+			}
+		}
+	}
+	return Heading(shown)
 }
 
 // part is what the calls do with effects of a kind at a place, "" for nothing.

@@ -1,5 +1,7 @@
 // What several calls do together, as approvals.Heading has it; both are tested with one table.
 
+import { write } from './text/json.js';
+
 /** @typedef {import('./types.js').Effect} Effect */
 /** @typedef {import('./types.js').Request} Request */
 
@@ -48,6 +50,20 @@ export function heading(requests) {
 	}
 	const text = parts.join(', ');
 	return text.slice(0, 1).toUpperCase() + text.slice(1);
+}
+
+/** Words in the arguments of calls that may hold a secret, as approvals has them. */
+const SECRET = /authorization|bearer|passw|secret|token|credential|cookie|(?:api|access|private)[_-]?key/i;
+
+/** Whether the arguments of a call may hold a secret, as approvals.Request.MayHoldSecrets has it. @param {Request} request */
+function mayHoldSecrets({ details, args_preview: preview = '', arguments: args, effects = [] }) {
+	if (details.questions) return false;
+	return Boolean(details.abridged) || (details.secrets ?? []).length > 0 || SECRET.test(preview) || SECRET.test(write(args)) || effects.some(({ kind }) => kind === 'secret');
+}
+
+/** The heading for notifications, which others may read: it names no targets of calls that may hold secrets. @param {Request[]} requests */
+export function noticeHeading(requests) {
+	return heading(requests.map((request) => (mayHoldSecrets(request) ? { ...request, effects: request.effects?.map((effect) => ({ ...effect, target: '' })) } : request)));
 }
 
 /** @param {Words} words @param {Pick<Request, 'effects'|'details'>[]} requests @param {string} place */

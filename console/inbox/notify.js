@@ -1,5 +1,6 @@
 // Attention while the page is in the background: the title, a badge, a notification.
 
+import { noticeHeading } from './heading.js';
 import { onArrival } from './live.js';
 import { ruleTitle } from './present.js';
 import { asksFor, isResult } from './words.js';
@@ -85,14 +86,15 @@ function arrival(request) {
 function announceArrivals() {
 	const [first] = arrived;
 	const many = arrived.length;
+	const body = plain(noticeHeading(arrived)); // no arguments: a lock screen is read by others
 	arrived = [];
 	announcedAt = performance.now();
 	if (!first) return;
 	const text = many === 1 ? arrival(first) : `${many} requests wait for an answer`;
 	announce(text);
 	if (!document.hidden || !('Notification' in window) || !isOn() || push.isOn()) return;
-	const body = many === 1 ? plain(first.args_preview).slice(0, 160) : '';
-	const notification = new Notification(text, { body, tag: 'heldcall', icon: '/inbox/icon.svg' });
+	const shown = many === 1 && !asksFor(first) ? `${isResult(first) ? 'Result of ' : ''}${plain(first.tool_name)} waits for an answer, ${first.risk_level} risk` : text;
+	const notification = new Notification(shown, { body, tag: 'heldcall', icon: '/inbox/icon.svg' });
 	notification.onclick = () => {
 		window.focus();
 		location.hash = `#/requests/${first.id}`;

@@ -56,7 +56,7 @@ async function notify(data) {
 		if (shown.length === 0) for (const late of await self.registration.getNotifications({ tag })) late.close();
 		return;
 	}
-	const body = [[!asks && message.agent, Object.hasOwn(RISKS, message.risk) && RISKS[message.risk]].filter(Boolean).join(' · '), message.preview].filter(Boolean).join('\n');
+	const body = [message.heading, [!asks && message.agent, Object.hasOwn(RISKS, message.risk) && RISKS[message.risk]].filter(Boolean).join(' · '), message.preview].filter(Boolean).join('\n');
 	const title = asks ? `${message.agent || 'An agent'} ${asks}` : `${what} ${message.count > 1 ? 'wait' : 'waits'} for an answer`;
 	await self.registration.showNotification(title, { ...options, body });
 }

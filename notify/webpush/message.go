@@ -24,7 +24,8 @@ type message struct {
 	Kind    approvals.Kind `json:"kind"`  // of the requests; "": of several kinds
 	Tool    string         `json:"tool"`
 	Agent   string         `json:"agent"`
-	Risk    approvals.Risk `json:"risk"` // the highest
+	Risk    approvals.Risk `json:"risk"`              // the highest
+	Heading string         `json:"heading,omitempty"` // what the calls do
 	Preview string         `json:"preview,omitempty"`
 	Ended   string         `json:"ended,omitempty"` // how; "": it waits
 	By      string         `json:"by,omitempty"`    // who decided
@@ -39,7 +40,8 @@ type push struct {
 func newMessage(requests []*approvals.Request, preview bool) message {
 	first := requests[0]
 	m := message{ID: first.ID, Count: len(requests), Kind: kindOf(requests), Tool: plain(first.ToolName, maxName), Agent: plain(first.Principal.Agent, maxName), Risk: notify.HighestRisk(requests)}
-	if preview && len(requests) == 1 {
+	m.Heading = plain(approvals.NoticeHeading(requests), maxPreview)
+	if preview && len(requests) == 1 && !first.MayHoldSecrets() {
 		title := first.RuleTitle() + " "
 		if first.Asks() {
 			title = "" // the notification has one
@@ -79,7 +81,7 @@ func endedMessage(requests []approvals.Request) message {
 		}
 	}
 	ended := newMessage(all, false)
-	ended.Ended, ended.By = m.Ended, m.By
+	ended.Ended, ended.By, ended.Heading = m.Ended, m.By, ""
 	return ended
 }
 

@@ -143,6 +143,31 @@ func TestPreviewIsShownWhereItIsWanted(t *testing.T) {
 	}
 }
 
+// A notification has the heading of the card, and no arguments of a call that may hold a secret.
+func TestNoticesHaveTheHeading(t *testing.T) {
+	service := pushtest.New(t)
+	d := open(t, memstore.New(memstore.Options{}), func(o *webpush.Options) { o.Preview = true })
+	d.subscribe("ann", service.Browser())
+	r := request("1", "bash")
+	r.Effects = []approvals.Effect{{Kind: approvals.EffectDestroy, Target: "/srv/data"}}
+	secret := r
+	secret.ID, secret.ArgsPreview = "2", "curl -H 'Authorization: "+argument+"'"
+	for _, tt := range []struct {
+		request approvals.Request
+		want    string
+	}{
+		{r, `"heading":"Destroys /srv/data","preview":"` + argument + `"}`},
+		{secret, `"heading":"Destroys data in 1 call"}`},
+	} {
+		if _, err := d.Post(t.Context(), delivery(tt.request)); err != nil {
+			t.Fatal(err)
+		}
+		if m := service.Await(); !strings.Contains(m.Payload, tt.want) {
+			t.Errorf("the browser reads %s, want %s", m.Payload, tt.want)
+		}
+	}
+}
+
 // A notification has the kind of its requests, by which the browser names them. The preview
 // of a question is the question.
 func TestKindsOfRequests(t *testing.T) {

@@ -109,7 +109,7 @@ flows('in the browser', {
 			const [request] = await stage.held.pending();
 			assert.equal(told.topic, request.id);
 			const [notification] = await tell(page, told.payload, (all) => all.length === 1);
-			assert.deepEqual(notification, { title: 'bash waits for an answer', body: 'claude-code · medium risk', tag: request.id });
+			assert.deepEqual(notification, { title: 'bash waits for an answer', body: 'Has unknown effects in 1 call\nclaude-code · medium risk', tag: request.id });
 
 			await page.goto(`${stage.held.console}/#/history`);
 			const [worker] = page.context().serviceWorkers();
@@ -134,13 +134,33 @@ flows('in the browser', {
 		}
 	},
 
+	async 'the page notifies with what calls do, without their arguments'(stage) {
+		const page = await stage.open('/', { before: (context) => context.addInitScript(() => {
+			localStorage.setItem('notify', 'on');
+			globalThis.told = [];
+			globalThis.Notification = class {
+				static permission = 'granted';
+				constructor(title, { body }) { globalThis.told.push({ title, body }); }
+			};
+			Object.defineProperty(document, 'hidden', { get: () => true });
+		}) });
+		const told = async (command) => {
+			stage.held.begin([{ name: 'terminal', arguments: { command } }], { run: `${command} ${stage.size}` });
+			await page.waitForFunction(() => globalThis.told.length > 0);
+			return page.evaluate(() => globalThis.told.splice(0));
+		};
+		assert.deepEqual(await told('rm -rf /srv/data'), [{ title: 'terminal waits for an answer, critical risk', body: 'Destroys /srv/data (cannot be undone)' }]);
+		const [{ body }] = await told('rm -rf /srv/token-of-ann');
+		assert.equal(body, 'Destroys data in 1 call (cannot be undone)');
+	},
+
 	async 'what is pushed is a text, whatever it says'(stage) {
 		const page = await stage.open('/', { worker: true, before: (context) => context.grantPermissions(['notifications'], { origin: stage.held.console }) });
 		await page.evaluate(() => navigator.serviceWorker.ready);
 		const [notification] = await tell(page, JSON.stringify({ id: '../../evil', count: 1, tool: '<img src=x onerror=alert(1)>', agent: 'a', risk: 'constructor' }), (all) => all.length === 1);
 		assert.deepEqual(notification, { title: '<img src=x onerror=alert(1)> waits for an answer', body: 'a', tag: 'heldcall' });
-		const all = await tell(page, JSON.stringify({ id: '01ABC', count: 3, kind: 'permission', tool: 'bash', agent: 'bot', risk: 'critical', preview: 'rm' }), (now) => now.length === 2);
-		assert.ok(all.some(({ title, body }) => title === '3 calls wait for an answer' && body === 'bot · critical risk\nrm'), JSON.stringify(all));
+		const all = await tell(page, JSON.stringify({ id: '01ABC', count: 3, kind: 'permission', tool: 'bash', agent: 'bot', risk: 'critical', heading: 'Edits 3 files', preview: 'rm' }), (now) => now.length === 2);
+		assert.ok(all.some(({ title, body }) => title === '3 calls wait for an answer' && body === 'Edits 3 files\nbot · critical risk\nrm'), JSON.stringify(all));
 		for (const [id, message, want] of [
 			['01ASK', { count: 1, kind: 'decision', tool: 'request_decision' }, { title: 'bot asks for a decision', body: 'low risk' }],
 			['01RES', { count: 1, kind: 'result', tool: 'bash' }, { title: 'Result of bash waits for an answer', body: 'bot · low risk' }],

@@ -3,7 +3,7 @@ import { readFileSync } from 'node:fs';
 import { describe, test } from 'node:test';
 import { ago, left } from '../inbox/clock.js';
 import { causeSpans, causesOf, effectsText } from '../inbox/effects.js';
-import { heading } from '../inbox/heading.js';
+import { heading, noticeHeading } from '../inbox/heading.js';
 import { bundles, matches, nextPin, questionsOf } from '../inbox/order.js';
 import { hiddenIn, present } from '../inbox/present.js';
 import { csvOf, cursorOf, dayOf, linesOf, selects, wordsOf } from '../inbox/history.js';
@@ -31,7 +31,11 @@ describe('questions', () => {
 	test('headings are those of the server', () => {
 		const table = JSON.parse(readFileSync(new URL('../headings.json', import.meta.url), 'utf8'));
 		assert.ok(table.length > 10);
-		for (const { calls, heading: want } of table) assert.equal(heading(calls.map(({ effects, commands }) => ({ effects, details: { commands } }))), want);
+		for (const { calls, heading: want, notice = want } of table) {
+			const requests = calls.map(({ effects, commands, arguments: args }) => ({ effects, arguments: args, details: { commands } }));
+			assert.equal(heading(requests), want);
+			assert.equal(noticeHeading(requests), notice);
+		}
 	});
 	test('requests that the server has joined are beside each other', () => {
 		const run = [request('4', { together: 'a' }), request('1'), request('2', { together: 'a' }), request('3', { together: 'b' }), request('5')];
