@@ -41,10 +41,6 @@ func New(o Options) (*App, error) {
 	if o.Log == nil {
 		o.Log = slog.New(slog.DiscardHandler)
 	}
-	if o.Notice == nil {
-		log := o.Log.With("component", "gate")
-		o.Notice = func(e approvals.Event) { LogEvent(log, e) }
-	}
 	if o.canary == nil {
 		o.canary = func(ctx context.Context, p *proxy.Proxy) error { return p.Canary(ctx) }
 	}

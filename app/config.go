@@ -282,6 +282,7 @@ func DefaultConfig(lookup func(string) (string, bool)) Config {
 		},
 		NATS:   NATSConfig{Listen: "127.0.0.1:4143", Dir: "./data"},
 		Policy: PolicyConfig{File: "policy.yaml", Mode: "enforce"},
+		Notify: NotifyConfig{Terminal: TerminalConfig{Title: true, OSC9: true, Bell: true}},
 		Audit:  AuditConfig{Retention: 90 * 24 * time.Hour, Results: true, Checkpoint: time.Minute},
 		Log:    LogConfig{Level: "info", Format: "text"},
 	}

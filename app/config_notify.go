@@ -21,6 +21,14 @@ type NotifyConfig struct {
 	Webhooks []WebhookConfig  `yaml:"webhooks"`
 	Shoutrrr []ShoutrrrConfig `yaml:"shoutrrr"`
 	Routes   []RouteConfig    `yaml:"routes"` // empty: every channel gets every request
+	Terminal TerminalConfig   `yaml:"terminal"`
+}
+
+// TerminalConfig defines the signs of held calls in the terminal of `heldcall run`, while its command draws on that.
+type TerminalConfig struct {
+	Title bool `yaml:"title"` // has the number of held calls
+	OSC9  bool `yaml:"osc9"`  // a notification of the desktop, which the terminal shows
+	Bell  bool `yaml:"bell"`
 }
 
 // SlackConfig is one Slack app in one workspace.

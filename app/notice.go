@@ -10,11 +10,12 @@ import (
 	"github.com/heldcall/heldcall/approvals"
 )
 
-// noticed is the store of the gate. It calls notice with the events that the gate has
-// written to the audit log.
+// noticed is the store of the gate. It reports the events that the gate has written to the
+// audit log: to notice or, if that is nil, to the log.
 type noticed struct {
 	approvals.Store
-	notice func(approvals.Event)
+	notice func(approvals.Event, *approvals.Request)
+	log    *slog.Logger
 }
 
 // AppendEvents adds to the audit log, then notifies.
@@ -22,10 +23,25 @@ func (s noticed) AppendEvents(ctx context.Context, events ...approvals.Event) er
 	err := s.Store.AppendEvents(ctx, events...)
 	if err == nil {
 		for _, e := range events {
-			s.notice(e)
+			s.report(ctx, e)
 		}
 	}
 	return err
+}
+
+// report reports an event. A new request is read again: its event has not all that people are shown.
+func (s noticed) report(ctx context.Context, e approvals.Event) {
+	if s.notice == nil {
+		LogEvent(s.log, e)
+		return
+	}
+	var request *approvals.Request
+	if e.Type == approvals.EventApprovalRequired {
+		if stored, err := s.GetRequest(ctx, e.RequestID); err == nil {
+			request = &stored.Request
+		}
+	}
+	s.notice(e, request)
 }
 
 // notices are the events about calls that the log has, and how it names them.

@@ -15,8 +15,9 @@ type Options struct {
 	Log        *slog.Logger
 	Version    string
 	// Notice is called for each event that the gate has recorded, in place of [LogEvent]
-	// with Log. It must not block. Nil: LogEvent.
-	Notice func(approvals.Event)
+	// with Log, and for approval_required with the request, which is nil if it cannot be read.
+	// It must not block. Nil: LogEvent.
+	Notice func(approvals.Event, *approvals.Request)
 
 	// Sockets are ports that the supervisor of this process has opened.
 	Sockets []Socket

@@ -164,7 +164,7 @@ func (p *parts) startGate(ctx context.Context, running *lifecycle) error {
 		Store: p.store.heldTurns, Leases: p.store.leases, OrphanTTL: p.options.Config.Hold.OrphanTTL, Log: p.log("held turns"), Registerer: p.registry,
 	})
 	o := gate.Options{
-		Store: noticed{p.store.gate, p.options.Notice}, Log: p.log("gate"), Registerer: p.registry, HideTools: p.options.Config.Console.limitsTenants(), CheckEdit: p.judge.Edit, GrantsKept: p.grantsKept, AllowedBy: p.judge.AllowedBy,
+		Store: noticed{p.store.gate, p.options.Notice, p.log("gate")}, Log: p.log("gate"), Registerer: p.registry, HideTools: p.options.Config.Console.limitsTenants(), CheckEdit: p.judge.Edit, GrantsKept: p.grantsKept, AllowedBy: p.judge.AllowedBy,
 		PolicyChanged: p.policyChanged, ByPolicy: p.judge.ByPolicy,
 		Grants: p.grants, Results: p.options.Config.Audit.Results, Turns: p.held, Idle: p.options.Config.Runs.Idle, Conceal: p.secrets.Conceal, MaskWritten: p.secrets.MaskWritten, Prove: p.browsers.passkeys.Prove,
 	}

@@ -75,7 +75,7 @@ func (c *runCommand) host(ctx context.Context, s *streams, place *launch.Place, 
 	if place.LogFile != "" {
 		noticeLog = log
 	}
-	n := launch.NewNotices(s.err, place.Terminal, noticeLog)
+	n := launch.NewNotices(s.err, place.Terminal, place.Config.Notify.Terminal, noticeLog)
 	defer n.Wait()
 	host := launch.NewHost(place.Setup, log, n.Event)
 	held, notes, err := launch.OnFreePorts(place.Config, func(config app.Config) (*running, error) {
@@ -88,7 +88,6 @@ func (c *runCommand) host(ctx context.Context, s *streams, place *launch.Place, 
 		return err
 	}
 	defer held.stop()
-	n.LinkTo(held.ConsoleURL())
 	server, err := host.Serve(place.Claim, held.App, version(), c.Config)
 	if err != nil {
 		place.NoteUnfound(err)
@@ -96,7 +95,7 @@ func (c *runCommand) host(ctx context.Context, s *streams, place *launch.Place, 
 	defer server.Close()
 	name := sanitize.Line(launch.AgentName(command))
 	command, note := launch.EquipAgent(command, os.LookupEnv, "http://"+app.Reachable(held.ProxyAddr())+launch.OpenAIPrefix(place.Config.Proxy.Upstreams))
-	if _, err := io.WriteString(s.err, place.Notes+notes+note+place.Introduction(held.ConsoleURL())); err != nil {
+	if _, err := io.WriteString(s.err, place.Introduction(held.ConsoleURL())+place.Notes+notes+note); err != nil {
 		return err
 	}
 	stay := newStay()

@@ -17,13 +17,12 @@ import (
 // runAttached runs a command whose agent is served by the heldcall of another run. This run has no token.
 func runAttached(ctx context.Context, s *streams, place *launch.Place, command []string) error {
 	attached, upstreams := place.Attached, place.Config.Proxy.Upstreams
-	n := launch.NewNotices(s.err, place.Terminal, nil)
+	n := launch.NewNotices(s.err, place.Terminal, place.Config.Notify.Terminal, nil)
 	defer n.Wait()
 	inbox := sanitize.Line(attached.Inbox)
-	n.LinkTo(inbox)
 	name := sanitize.Line(launch.AgentName(command))
 	command, note := launch.EquipAgent(command, os.LookupEnv, "http://"+app.Reachable(attached.Proxy)+launch.OpenAIPrefix(upstreams))
-	_, err := fmt.Fprintf(s.err, "%s%sheldcall: attached to the heldcall that runs: approve calls at %s\n", place.Notes, note, inbox)
+	_, err := fmt.Fprintf(s.err, "heldcall: attached to the heldcall that runs: approve calls at %s\n%s", inbox, place.PolicyNote()+place.Notes+note)
 	if err != nil {
 		return err
 	}

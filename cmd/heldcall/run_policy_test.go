@@ -41,6 +41,22 @@ func TestRunWithoutAPolicy(t *testing.T) {
 	if _, err := os.Stat(filepath.Join(app, "policy.yaml")); err == nil {
 		t.Error("the policy is in the folder of the agent")
 	}
+	again := r.command(nil, "asks-model", bashTool)
+	again.Args, again.Dir = run.Args, app
+	r.err.Reset()
+	if err := again.Run(); err != nil {
+		t.Fatalf("%v\n%s", err, r.err.String())
+	}
+	starts := []string{"heldcall: approve calls at http://", "heldcall: there is no policy.yaml here, so the policy to start from applies: ", "heldcall: the log is in "}
+	lines := strings.Split(strings.TrimSuffix(r.err.String(), "\n"), "\n")
+	for i, line := range lines {
+		if len(lines) != len(starts) || !strings.HasPrefix(line, starts[i]) {
+			t.Errorf("line %d of the second start is %q", i, line)
+		}
+	}
+	if log := r.read("log"); !strings.Contains(log, "run any code that an agent writes") {
+		t.Errorf("the log does not state what the policy lets pass:\n%s", log)
+	}
 }
 
 // TestRunWithThePolicyOfTheFolder: the policy of the command's folder applies, also if the configuration is in

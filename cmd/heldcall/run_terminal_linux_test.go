@@ -59,16 +59,19 @@ func TestRunOnATerminal(t *testing.T) {
 		if !strings.Contains(string(log), `msg="call held" tool=bash`) || !strings.Contains(string(log), `msg="call expired" tool=bash`) {
 			t.Errorf("drawing %t: the log has\n%s", drawing, log)
 		}
-		for _, line := range []string{"heldcall: bash is held: http", "heldcall: bash expired: no decision in time: http"} {
+		for _, line := range []string{"held  bash  ls sesame   ", "expired  bash  no decision in time   heldcall show "} {
 			if strings.Contains(screen, line) == drawing {
 				t.Errorf("drawing %t: %q: the terminal has\n%s", drawing, line, screen)
 			}
 		}
 		notified, err := os.ReadFile(filepath.Join(r.folder, "shown"))
-		if drawing != (err == nil) || (drawing && !strings.Contains(string(notified), "A tool call waits for approval: http://127.0.0.1:")) {
+		if drawing != (err == nil) || (drawing && !strings.Contains(string(notified), "heldcall bash: Reads sesame\n")) {
 			t.Errorf("drawing %t: the desktop shows %q, %v", drawing, notified, err)
 		}
-		if text := screen + string(log) + string(notified); strings.Contains(text, "sesame") || strings.Contains(string(notified), modelKey) {
+		if drawing && !strings.Contains(screen, "\x1b]2;heldcall: 1 call held\x1b\\\a\x1b]2;\x1b\\\x1b[23;2t") {
+			t.Errorf("the terminal has no signs:\n%q", screen)
+		}
+		if text := string(log) + string(notified); strings.Contains(text, "ls sesame") || strings.Contains(text, modelKey) {
 			t.Errorf("drawing %t: arguments or keys are in\n%s", drawing, text)
 		}
 	}

@@ -184,7 +184,7 @@ func TestTwoRunsHaveOneInbox(t *testing.T) {
 		if strings.HasPrefix(r.Principal.Agent, "asks-model") {
 			shown, other = other, shown
 		}
-		line := "heldcall: bash is approved with other arguments by local: " + link[1] + "/#/requests/" + r.ID
+		line := "edited  bash  by local   heldcall show " + approvals.ShortID(r.ID)
 		shown.await(t, regexp.QuoteMeta(line))
 		if strings.Contains(other.String(), line) {
 			t.Errorf("the other run shows the call of %s", r.Principal.Agent)

@@ -34,7 +34,7 @@ func Requests(w io.Writer, list approvals.Page, status approvals.Status, now tim
 			stands = timeLeft(r, now)
 		}
 		fmt.Fprintf(table, "%s\t%s\t%s\t%s\t%s\t%s\t%s\n", sanitize.Line(approvals.ShortID(r.ID)), humanize.Ago(now.Sub(r.CreatedAt)), sanitize.Line(string(r.RiskLevel)),
-			sanitize.Line(r.ToolName), Shorten(sanitize.Line(previewOf(r)), PreviewWidth), agentOf(r, now), sanitize.Line(stands))
+			sanitize.Line(r.ToolName), Summary(r), agentOf(r, now), sanitize.Line(stands))
 	}
 	return endTable(w, table, list.NextCursor)
 }
@@ -69,3 +69,8 @@ func agentOf(r *approvals.Request, now time.Time) string {
 // previewOf is a request in a few words: the title that its rule gives it, then its
 // arguments.
 func previewOf(r *approvals.Request) string { return Join(" · ", r.RuleTitle(), r.ArgsPreview) }
+
+// Summary is a request in a few words that fit into a line: its title and arguments.
+func Summary(r *approvals.Request) string {
+	return Shorten(sanitize.Line(previewOf(r)), PreviewWidth)
+}

@@ -111,9 +111,8 @@ func (a agent) playHeld(t *testing.T, r *run, h *heldcall, dir, program string) 
 	}
 }
 
-// expected is what heldcall run prints for every agent: where people decide, and each
-// request.
-var expected = regexp.MustCompile(`^heldcall: (approve calls at http|for other commands: export HELDCALL_TOKEN=|(the (question|result of) )?\w+ is (held|(approved|denied|approved with other arguments|answered) by local): http)`)
+// expected is what heldcall run prints for every agent at its start: where people decide, and the policy.
+var expected = regexp.MustCompile(`^heldcall: (approve calls at http|the policy is |for other commands: export HELDCALL_TOKEN=)`)
 
 func (a agent) workAlone(t *testing.T, dir string) {
 	k := newTask(a)

@@ -8,7 +8,6 @@ import (
 	"slices"
 	"time"
 
-	"github.com/heldcall/heldcall/approvals"
 	"github.com/heldcall/heldcall/internal/sanitize"
 )
 
@@ -23,7 +22,7 @@ type Attachment interface {
 	// Proxy returns the host:port for the agent's requests to models.
 	Proxy() string
 	// Events returns the channel with the events about the agent's calls.
-	Events() <-chan approvals.Event
+	Events() <-chan Notice
 	// Leave ends the service and returns what came from the agent.
 	Leave() Report
 }
@@ -55,8 +54,8 @@ func (s *Server) attach(conn net.Conn, agent Agent) {
 	}()
 	for {
 		select {
-		case e := <-served.Events():
-			write(conn, answer{Event: &e})
+		case notice := <-served.Events():
+			write(conn, answer{Notice: &notice})
 		case <-ended:
 			report := served.Leave()
 			write(conn, answer{Report: &report})

@@ -182,15 +182,15 @@ func isAddress(address string) bool {
 // Events calls each with the events about the agent's calls, until [Attached.Leave] or until the run that
 // serves the agent ends. It returns what came from the agent, and whether the agent left before that run
 // ended.
-func (a *Attached) Events(each func(approvals.Event)) (report Report, whole bool) {
+func (a *Attached) Events(each func(approvals.Event, Held)) (report Report, whole bool) {
 	defer a.c.conn.Close()
 	for {
 		line, err := a.c.read()
 		switch {
 		case err != nil:
 			return Report{}, false
-		case line.Event != nil:
-			each(*line.Event)
+		case line.Notice != nil:
+			each(line.Notice.Event, line.Notice.Held)
 		case line.Report != nil:
 			return *line.Report, a.left.Load()
 		}

@@ -194,12 +194,12 @@ func TestStaleSocket(t *testing.T) {
 // served is an agent that was attached.
 type served struct {
 	agent  discovery.Agent
-	events chan approvals.Event
+	events chan discovery.Notice
 	left   chan struct{}
 }
 
-func (s *served) Proxy() string                  { return "127.0.0.1:1" }
-func (s *served) Events() <-chan approvals.Event { return s.events }
+func (s *served) Proxy() string                   { return "127.0.0.1:1" }
+func (s *served) Events() <-chan discovery.Notice { return s.events }
 func (s *served) Leave() discovery.Report {
 	close(s.left)
 	return discovery.Report{Requests: 3, Model: 2, Offering: 1}
@@ -214,7 +214,7 @@ func host(t *testing.T, folder string) (*discovery.Server, <-chan *served) {
 			if a.Name == "refused" {
 				return nil, errors.New("no policy")
 			}
-			s := &served{a, make(chan approvals.Event, 1), make(chan struct{})}
+			s := &served{a, make(chan discovery.Notice, 1), make(chan struct{})}
 			agents <- s
 			return s, nil
 		},
@@ -243,13 +243,13 @@ func TestAttach(t *testing.T) {
 	if s.Attached() != 1 || waiting.Err() == nil {
 		t.Error("drained while an agent is attached")
 	}
-	got.events <- approvals.Event{ToolName: "bash"}
+	got.events <- discovery.Notice{Event: approvals.Event{ToolName: "bash"}, Held: discovery.Held{Preview: "ls"}}
 	var seen []string
-	report, whole := attached.Events(func(e approvals.Event) {
-		seen = append(seen, e.ToolName)
+	report, whole := attached.Events(func(e approvals.Event, held discovery.Held) {
+		seen = append(seen, e.ToolName, held.Preview)
 		attached.Leave()
 	})
-	if !whole || report != (discovery.Report{Requests: 3, Model: 2, Offering: 1}) || !reflect.DeepEqual(seen, []string{"bash"}) {
+	if !whole || report != (discovery.Report{Requests: 3, Model: 2, Offering: 1}) || !reflect.DeepEqual(seen, []string{"bash", "ls"}) {
 		t.Errorf("%v %+v %q", whole, report, seen)
 	}
 	<-got.left
@@ -270,7 +270,7 @@ func TestAttachmentsEnd(t *testing.T) {
 		t.Fatal(err)
 	}
 	first := <-agents
-	go dying.Events(func(approvals.Event) { panic("killed") })
+	go dying.Events(func(approvals.Event, discovery.Held) { panic("killed") })
 	dying.Leave()
 	<-first.left
 	lasting, err := discovery.Attach(t.Context(), folder, agent)
@@ -279,7 +279,7 @@ func TestAttachmentsEnd(t *testing.T) {
 	}
 	second := <-agents
 	ended := make(chan bool, 1)
-	go func() { _, whole := lasting.Events(func(approvals.Event) {}); ended <- whole }()
+	go func() { _, whole := lasting.Events(func(approvals.Event, discovery.Held) {}); ended <- whole }()
 	s.Close()
 	<-second.left
 	if <-ended {

@@ -4,6 +4,7 @@ import (
 	"crypto/hmac"
 	"crypto/sha256"
 	"encoding/hex"
+	"time"
 
 	"github.com/heldcall/heldcall/approvals"
 )
@@ -17,12 +18,12 @@ type question struct {
 
 // answer is a line of the answer. One field is set. Only an attached agent gets several.
 type answer struct {
-	About    *About           `json:"about,omitempty"`
-	Proofs   []string         `json:"proofs,omitempty"`
-	Attached *Addresses       `json:"attached,omitempty"`
-	Event    *approvals.Event `json:"event,omitempty"`
-	Report   *Report          `json:"report,omitempty"` // the last line
-	Refused  string           `json:"refused,omitempty"`
+	About    *About     `json:"about,omitempty"`
+	Proofs   []string   `json:"proofs,omitempty"`
+	Attached *Addresses `json:"attached,omitempty"`
+	Notice   *Notice    `json:"notice,omitempty"`
+	Report   *Report    `json:"report,omitempty"` // the last line
+	Refused  string     `json:"refused,omitempty"`
 }
 
 // About describes a run that serves.
@@ -50,6 +51,19 @@ type Agent struct {
 type Addresses struct {
 	Proxy string `json:"proxy"` // host:port for its requests to models
 	Inbox string `json:"inbox"`
+}
+
+// Notice is an event about a call of an attached agent.
+type Notice struct {
+	Event approvals.Event `json:"event"`
+	Held  Held            `json:"held,omitzero"`
+}
+
+// Held is what the terminal shows of a held call, beside its event.
+type Held struct {
+	Preview   string    `json:"preview"` // of the arguments
+	Heading   string    `json:"heading"` // what the call does, see [approvals.Heading]
+	ExpiresAt time.Time `json:"expires_at"`
 }
 
 // Report is what came from an agent while it was attached.

@@ -18,6 +18,8 @@ import (
 	"github.com/heldcall/heldcall/app"
 	"github.com/heldcall/heldcall/approvals"
 	"github.com/heldcall/heldcall/cmd/heldcall/internal/discovery"
+	"github.com/heldcall/heldcall/internal/sanitize"
+	"github.com/heldcall/heldcall/internal/textview"
 )
 
 const (
@@ -32,7 +34,7 @@ const (
 type Host struct {
 	setup *Setup
 	log   *slog.Logger
-	own   func(approvals.Event) // shows events of this run's agent
+	own   func(approvals.Event, discovery.Held) // shows events of this run's agent
 
 	mu       sync.Mutex
 	attached []*attachment
@@ -40,19 +42,20 @@ type Host struct {
 
 // NewHost returns the host of a run whose heldcall is not started yet. own shows the events about the run's
 // own agent.
-func NewHost(u *Setup, log *slog.Logger, own func(approvals.Event)) *Host {
+func NewHost(u *Setup, log *slog.Logger, own func(approvals.Event, discovery.Held)) *Host {
 	return &Host{setup: u, log: log, own: own}
 }
 
-// Event shows an event in the run of its agent.
-func (h *Host) Event(e approvals.Event) {
+// Event shows an event in the run of its agent. request is that of an approval_required, or nil.
+func (h *Host) Event(e approvals.Event, request *approvals.Request) {
+	held := shownHeld(request)
 	h.mu.Lock()
 	attached := false
 	for _, a := range h.attached {
 		if a.name == e.Principal.Agent {
 			attached = true
 			select {
-			case a.events <- shown(e):
+			case a.events <- discovery.Notice{Event: shown(e), Held: held}:
 			default:
 			}
 		}
@@ -62,7 +65,17 @@ func (h *Host) Event(e approvals.Event) {
 		app.LogEvent(h.log, e)
 		return
 	}
-	h.own(e)
+	h.own(e, held)
+}
+
+// shownHeld returns what a terminal shows of a request.
+func shownHeld(r *approvals.Request) discovery.Held {
+	if r == nil {
+		return discovery.Held{}
+	}
+	return discovery.Held{
+		Preview: textview.Summary(r), Heading: textview.Shorten(sanitize.Line(approvals.Heading([]approvals.Request{*r})), 2*textview.PreviewWidth), ExpiresAt: r.ExpiresAt,
+	}
 }
 
 // shown returns the fields of an event that an attached run shows: see [Notices.Event]. The others may be longer
@@ -102,7 +115,7 @@ type attachment struct {
 	*app.Attached
 	host   *Host
 	name   string
-	events chan approvals.Event
+	events chan discovery.Notice
 }
 
 func (h *Host) attach(ctx context.Context, heldcall *app.App, agent discovery.Agent) (discovery.Attachment, error) {
@@ -120,7 +133,7 @@ func (h *Host) attach(ctx context.Context, heldcall *app.App, agent discovery.Ag
 	if err != nil {
 		return nil, err
 	}
-	a := &attachment{Attached: served, host: h, name: agent.Name, events: make(chan approvals.Event, maxEvents)}
+	a := &attachment{Attached: served, host: h, name: agent.Name, events: make(chan discovery.Notice, maxEvents)}
 	h.mu.Lock()
 	defer h.mu.Unlock()
 	h.attached = append(h.attached, a)
@@ -150,7 +163,7 @@ func checkPaths(agent discovery.Agent) error {
 func (a *attachment) Proxy() string { return a.ProxyAddr() }
 
 // Events returns the channel with the events about the agent's calls.
-func (a *attachment) Events() <-chan approvals.Event { return a.events }
+func (a *attachment) Events() <-chan discovery.Notice { return a.events }
 
 // Leave ends the service of the agent and returns what came from it.
 func (a *attachment) Leave() discovery.Report {

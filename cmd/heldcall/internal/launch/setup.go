@@ -45,7 +45,9 @@ type Setup struct {
 	Shared   bool              // the state is the one that the runs of the user share
 	Exposed  []string          // heldcall's files in the folder of the command
 	Notes    string            // for people, in lines
-	logNote  string            // where the log is, for the introduction of a run that starts heldcall
+	first    bool              // no run was in this folder before
+	policy   string            // which policy applies, in a line
+	trust    string            // what the policy to start from lets pass, in lines; "": another policy applies
 }
 
 // prepare makes the setup for a command that is to run in the current folder.
@@ -56,17 +58,16 @@ func prepare(o Options) (*Setup, error) {
 	}
 	u := &Setup{Config: o.Config, Notes: o.notes, Shared: o.shared != "", LogFile: o.LogFile, Terminal: sharedTerminal(o.In, o.Out)}
 	state := StateFolder(os.LookupEnv, work)
+	if u.first = state == "" || !exists(state); state != "" {
+		_ = os.MkdirAll(state, 0o700) // a file that cannot be written there reports the reason
+	}
 	u.Config.Proxy.Agent = label(o.Command, work, os.LookupEnv)
 	u.chooseState(cmp.Or(o.shared, state))
 	if err := u.choosePolicy(state, work); err != nil {
 		return nil, err
 	}
 	if u.Terminal != nil && u.LogFile == "" && state != "" {
-		if err := os.MkdirAll(state, 0o700); err != nil {
-			return nil, fmt.Errorf("make the folder of this run: %w", err)
-		}
 		u.LogFile = filepath.Join(state, "heldcall.log")
-		u.logNote = "heldcall: the log is in " + sanitize.Line(u.LogFile) + "\n"
 	}
 	u.StandIns, u.Token = u.Config.StandIns(), u.Config.AskLocal()
 	if o.TokenFile != "" && u.Token != "" {
@@ -77,7 +78,7 @@ func prepare(o Options) (*Setup, error) {
 	if err := u.protect(work, o.ConfigFile, o.TokenFile); err != nil {
 		return nil, err
 	}
-	if u.LogFile != "" { // so that the warning is seen
+	if u.LogFile != "" && u.first { // so that the warning is seen
 		for _, file := range u.Exposed {
 			u.Notes += fmt.Sprintf("heldcall: %s: %s\n", exposure, sanitize.Line(file))
 		}
@@ -151,19 +152,40 @@ func below(folder, file string) bool {
 	return err == nil && relative != ".." && !strings.HasPrefix(relative, ".."+string(filepath.Separator))
 }
 
-// Warn logs the files of heldcall that the agent could change.
+// Warn logs what the policy to start from lets pass, and the files of heldcall that the agent could change.
 func (u *Setup) Warn(log *slog.Logger) {
+	if u.trust != "" {
+		log.Info(strings.TrimPrefix(u.policy, "heldcall: "), "trust", u.trust)
+	}
 	for _, file := range u.Exposed {
 		log.Warn(exposure, "file", file)
 	}
 }
 
-// Introduction names the page on which people decide, and the token for it.
+// Introduction names the page on which people decide, the policy and the log. The first run in a folder also explains
+// the policy and the token.
 func (u *Setup) Introduction(console string) string {
-	if u.Token == "" {
-		return u.logNote + fmt.Sprintf("heldcall: approve calls at %s\n", console)
+	inbox := console
+	if u.Token != "" {
+		inbox += "/#token=" + u.Token
 	}
-	return u.logNote + fmt.Sprintf("heldcall: approve calls at %s/#token=%s\nheldcall: for other commands: export HELDCALL_TOKEN=%s\n", console, u.Token, u.Token)
+	text := fmt.Sprintf("heldcall: approve calls at %s\n%s", inbox, u.PolicyNote())
+	if u.LogFile != "" {
+		text += "heldcall: the log is in " + sanitize.Line(u.LogFile) + "\n"
+	}
+	if u.first && u.Token != "" {
+		text += "heldcall: for other commands: export HELDCALL_TOKEN=" + u.Token + "\n"
+	}
+	return text
+}
+
+// PolicyNote names the policy that applies. For the first run in a folder it states what the policy to start from lets
+// pass.
+func (u *Setup) PolicyNote() string {
+	if u.first {
+		return u.policy + "\n" + u.trust
+	}
+	return u.policy + "\n"
 }
 
 // sharedTerminal returns the terminal that the command reads and writes beside heldcall,
@@ -174,7 +196,7 @@ func sharedTerminal(stdin, stdout any) *os.File {
 	if !isFile || !alsoFile || !term.IsTerminal(in.Fd()) || !term.IsTerminal(out.Fd()) {
 		return nil
 	}
-	return in
+	return out
 }
 
 // WriteToken replaces a file with a new one that contains a token and that only its

@@ -226,15 +226,19 @@ func TestPathsOfAttachedAgents(t *testing.T) {
 // An attached run gets what it shows of an event: no arguments and no results, which may be larger than a
 // line of its connection.
 func TestEventsOfAttachedAgents(t *testing.T) {
-	a := &attachment{name: "claude ~/b", events: make(chan approvals.Event, 1)}
-	h := NewHost(&Setup{}, slog.New(slog.DiscardHandler), func(approvals.Event) { t.Error("it is shown in the terminal of the host") })
+	a := &attachment{name: "claude ~/b", events: make(chan discovery.Notice, 1)}
+	h := NewHost(&Setup{}, slog.New(slog.DiscardHandler), func(approvals.Event, discovery.Held) { t.Error("it is shown in the terminal of the host") })
 	h.attached = []*attachment{a}
 	large := json.RawMessage(`"` + strings.Repeat("x", 2<<20) + `"`)
 	h.Event(approvals.Event{
 		Type: approvals.EventApprovalDecision, Principal: approvals.Principal{Agent: a.name}, RequestID: "01R", Kind: approvals.KindResult, ToolName: "bash" + strings.Repeat("x", 2<<20),
 		Action: approvals.ActionApprove, ReviewerID: "ann", Note: string(large), Before: large, After: large, Result: &approvals.CallResult{},
-	})
-	got := <-a.events
+	}, &approvals.Request{ArgsPreview: string(large), Effects: []approvals.Effect{{Kind: approvals.EffectDestroy, Target: string(large)}}})
+	notice := <-a.events
+	if held := notice.Held; len(held.Preview) > 1000 || len(held.Heading) > 1000 || held.Preview == "" || held.Heading == "" {
+		t.Errorf("the preview has %d bytes, the heading %d", len(held.Preview), len(held.Heading))
+	}
+	got := notice.Event
 	if len(got.ToolName) > 1000 || !strings.HasPrefix(got.ToolName, "bashx") {
 		t.Errorf("the name of the tool has %d bytes", len(got.ToolName))
 	}
