@@ -7,6 +7,7 @@ import (
 	"os"
 	"os/exec"
 	"os/signal"
+	"path/filepath"
 	"syscall"
 
 	"github.com/heldcall/heldcall/app"
@@ -19,9 +20,9 @@ type demoCommand struct {
 	Auto bool `help:"Play every way a call can end and every kind of request, unattended, and check what each side saw."`
 }
 
-const demoIntroduction = `This is a real heldcall. The model is scripted: it is not an AI, it follows a few
-fixed rules. The agent is small but real: it runs the calls that it gets, in a folder
-that is removed at the end.
+const demoIntroduction = `This is a real heldcall. The model is scripted: it is not an AI, it follows a
+few fixed rules. The agent is small but real: it runs the calls that it gets, in
+a folder that is removed at the end.
 
   agents     base_url = %s
   reviewers  %s
@@ -79,7 +80,7 @@ func (a *audience) Write(p []byte) (int, error) {
 }
 
 // self is how a shell starts this program: by its name where that finds it, else
-// by its path, as with `go run`.
+// by its path, as with `go run`, relative to a folder above it.
 func self() string {
 	path, err := os.Executable()
 	if err != nil {
@@ -87,6 +88,11 @@ func self() string {
 	}
 	if installed, err := exec.LookPath("heldcall"); err == nil && sameFile(installed, path) {
 		return "heldcall"
+	}
+	if here, err := os.Getwd(); err == nil {
+		if near, err := filepath.Rel(here, path); err == nil && filepath.IsLocal(near) && near != filepath.Base(near) {
+			path = near
+		}
 	}
 	return textview.ShellWord(path)
 }

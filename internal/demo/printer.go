@@ -5,6 +5,7 @@ import (
 	"io"
 	"strings"
 	"sync"
+	"unicode/utf8"
 
 	"github.com/heldcall/heldcall/internal/sanitize"
 	"github.com/heldcall/heldcall/internal/textview"
@@ -33,7 +34,35 @@ func (t *Printer) Tell(line Line) {
 		return
 	}
 	text := textview.Indent(sanitize.Lines(strings.TrimSpace(line.Text)), labelWidth+1)
-	fmt.Fprintf(t.out, "%-*s %s\n", labelWidth, line.Who, text)
+	fmt.Fprint(t.out, wrap(fmt.Sprintf("%-*s %s\n", labelWidth, line.Who, text), labelWidth+1))
+}
+
+const (
+	lineWidth     = 80 // columns of a terminal that is not wide
+	requestColumn = 13 // at which the values of a request begin
+)
+
+// wrap breaks lines at spaces, so that they fit into lineWidth, and indents what follows. A long word stays whole.
+func wrap(text string, indent int) string {
+	var b strings.Builder
+	for line := range strings.Lines(text) {
+		column := 0
+		for i, word := range strings.Split(line, " ") {
+			width := utf8.RuneCountInString(strings.TrimSuffix(word, "\n"))
+			switch {
+			case i == 0:
+			case column > indent && column+1+width > lineWidth:
+				b.WriteString("\n" + strings.Repeat(" ", indent))
+				column = indent
+			default:
+				b.WriteByte(' ')
+				column++
+			}
+			b.WriteString(word)
+			column += width
+		}
+	}
+	return b.String()
 }
 
 // NewPrinter returns a printer to out.

@@ -26,15 +26,18 @@ Answer in a browser:
 or here:
   a          approve it
   d REASON   deny it; the model gets the reason. Try: d keep the drafts
-  e JSON     edit the arguments, then release it. Try: e {"command":"rm -r cache"}
+  e JSON     edit the arguments and release it. Try: e {"command":"rm -r cache"}
   q          quit
 or in another terminal, while the demo runs:
-  %[4]s approve %[1]s --console %[2]s
-  %[4]s deny %[1]s --note 'keep the drafts' --console %[2]s
-  %[4]s modify %[1]s --args '{"command":"rm -r cache"}' --console %[2]s
-  curl %[2]s/api/v1/requests/%[1]s/decision -H 'Content-Type: application/json' -d '{"action":"approve"}'
+  export HELDCALL_CONSOLE=%[2]s
+  %[4]s approve %[5]s
+  %[4]s deny %[5]s --note 'keep the drafts'
+  %[4]s modify %[5]s --args '{"command":"rm -r cache"}'
+  curl -H 'Content-Type: application/json' -d '{"action":"approve"}' \
+    %[2]s/api/v1/requests/%[1]s/decision
 or with the command of NATS, if you have that:
-  nats --server %[3]s request heldcall.v1.decide.local.%[1]s '{"action":"approve"}'
+  nats --server %[3]s request \
+    heldcall.v1.decide.local.%[1]s '{"action":"approve"}'
 `
 
 // errQuit ends the demo at the wish of the person.
@@ -77,7 +80,7 @@ func (s *Stage) PlayWithPerson(ctx context.Context, in io.Reader, t *Printer, se
 	for _, line := range WhoSaw(agent.History[:len(agent.History)-1], known) {
 		t.Tell(line)
 	}
-	t.say("\nThe folder now holds: %s\nRun it again to answer in another way, or with --auto to see them all.\n", strings.Join(agent.Files(), ", "))
+	t.say("\nThe folder now has:\n  %s\nRun it again to answer in another way, or with --auto to see them all.\n", strings.Join(agent.Files(), ", "))
 	p.linger(whole)
 	return nil
 }
@@ -236,8 +239,8 @@ func (p *prompt) take(ctx context.Context, event approvals.Event, held *approval
 // show prints the call that is held and how to answer.
 func (p *prompt) show(request *approvals.Request) {
 	p.t.Tell(Line{Who: Heading, Text: "heldcall holds a call: the agent has not seen it"})
-	p.t.say("%s", textview.Request(request, time.Now()))
-	p.t.say(answers+"> ", request.ID, p.stage.Console, p.stage.NATS, p.self)
+	p.t.say("%s", wrap(textview.Request(request, time.Now()), requestColumn))
+	p.t.say(answers+"> ", request.ID, p.stage.Console, p.stage.NATS, p.self, approvals.ShortID(request.ID))
 }
 
 // answer takes the decision of a line of input, and reports whether the request is
