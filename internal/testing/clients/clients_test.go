@@ -51,9 +51,10 @@ const (
 	keepalive = 2 * time.Second
 	fullHold  = time.Minute
 	slowTime  = 130 * time.Second // more than LangChain for Python waits for a chunk
-	patience  = 6 * time.Minute   // for all that is not held
-	// Between the starts of two programs: all at once they wait for the processor.
-	apart      = 1500 * time.Millisecond
+	patience  = 15 * time.Minute  // for all that is not held
+	// How many programs start at the same time: all at once they take the processor from heldcall, which then refuses
+	// requests because its store takes too long.
+	starting   = 3
 	note       = "not this one"
 	editedNote = "too much"
 )
@@ -121,7 +122,7 @@ func TestClients(t *testing.T) {
 		listeners = append(listeners, listenAll(t, h.Proxy+"/v1", heartbeat)...)
 	}
 	all = append(all, jobs{label: "auto", baseURL: all[1].baseURL, scenarios: []scenario{slow}, without: func(mode string) bool { return mode != "stream" }})
-	runs := startAll(t, clients, all)
+	runs := startAll(t, clients, all, m)
 	for _, l := range listeners {
 		t.Run(l.job, l.judge)
 	}
@@ -252,18 +253,20 @@ type limits struct {
 	Tries int `json:"tries,omitempty"`       // requests that the program makes until it has an answer
 }
 
-// startAll starts every client's program with all of its jobs.
-func startAll(t *testing.T, clients []client, all []jobs) []*run {
+// startAll starts every client's program with all of its jobs. A few start at a time, until the model gets their first
+// requests.
+func startAll(t *testing.T, clients []client, all []jobs, m *model) []*run {
 	t.Helper()
 	ctx, cancel := context.WithTimeout(context.Background(), holdTime(t)+patience)
 	var runs []*run
+	slots := make(chan struct{}, starting)
 	t.Cleanup(func() {
 		cancel()
 		for _, r := range runs {
 			<-r.ended
 		}
 	})
-	for i, c := range clients {
+	for _, c := range clients {
 		r := &run{client: c, jobs: []job{}, ended: make(chan struct{})}
 		for _, jobs := range all {
 			for _, s := range jobs.scenarios {
@@ -279,7 +282,11 @@ func startAll(t *testing.T, clients []client, all []jobs) []*run {
 		runs = append(runs, r)
 		go func() {
 			defer close(r.ended)
-			time.Sleep(time.Duration(i) * apart)
+			slots <- struct{}{}
+			go func() {
+				m.awaitFirst(r)
+				<-slots
+			}()
 			r.reports, r.err = r.play(ctx)
 		}()
 	}

@@ -46,7 +46,7 @@ func TestImpatientClients(t *testing.T) {
 			label: "mute", baseURL: mute.Proxy + "/v1", scenarios: []scenario{sdkAsks}, once: true, limits: limits{SDK: seconds},
 			without: func(mode string) bool { return !isWhole(mode) || isLoop(mode) },
 		},
-	})
+	}, m)
 	for _, r := range runs {
 		<-r.ended
 	}

@@ -108,6 +108,22 @@ func (m *model) say(c fakemodel.Conversation) fakemodel.Answer {
 	return fakemodel.Answer{Text: conclusion, Usage: laterUsage}
 }
 
+// awaitFirst waits until the model has got a request of a client's program, or the program has ended.
+func (m *model) awaitFirst(r *run) {
+	began := func() bool {
+		m.mu.Lock()
+		defer m.mu.Unlock()
+		return slices.ContainsFunc(r.jobs, func(j job) bool { return m.requests[j.Name] > 0 })
+	}
+	for !began() {
+		select {
+		case <-r.ended:
+			return
+		case <-time.After(20 * time.Millisecond):
+		}
+	}
+}
+
 // jobOf is the first message of the user that is a job's name, "" for none: the conversation begins
 // with something else.
 func jobOf(c fakemodel.Conversation) string {

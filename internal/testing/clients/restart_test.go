@@ -57,7 +57,7 @@ func TestRestart(t *testing.T) {
 		add("refused", gap, time.Hour, streamed)
 	}
 	began := time.Now()
-	runs := startAll(t, clients, all)
+	runs := startAll(t, clients, all, m)
 	want := map[string]int{}
 	for _, r := range runs {
 		for _, j := range r.jobs {
