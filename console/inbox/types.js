@@ -248,6 +248,15 @@
  */
 
 /**
+ * @typedef {Object} NarrowedRule a rule that asks, and whose every request was approved
+ * @property {string} policy
+ * @property {string} rule file and line of it
+ * @property {number} approved requests
+ * @property {number} sessions of these
+ * @property {string[]} lines a condition for the rule, and rules that allow what it leaves out
+ */
+
+/**
  * @typedef {Object} LeftOut a pattern that is not proposed
  * @property {string} policy
  * @property {string} pattern
@@ -259,6 +268,7 @@
  * @property {Proposal[]} items
  * @property {number} of requests that the policies still make
  * @property {LeftOut[]} left_out
+ * @property {NarrowedRule[]} narrow
  */
 
 /**

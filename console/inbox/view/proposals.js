@@ -23,7 +23,7 @@ export async function drawProposals(place) {
 		const lines = all.items.map(({ line }) => line).join('\n');
 		fill(foot, el('p', { class: 'muted' }, all.items.length === 0 ? `No rule is proposed, from ${plural(all.of, 'request')}.` : plural(all.items.length, 'proposal')),
 			all.items.length > 1 && copier(lines, 'Copy all lines'));
-		fill(rest, all.left_out.length > 0 && drawLeftOut(all.left_out));
+		fill(rest, all.narrow.length > 0 && drawNarrowed(all.narrow), all.left_out.length > 0 && drawLeftOut(all.left_out));
 	} catch (error) {
 		fill(foot, el('p', { class: 'error' }, hostile(error instanceof Failure ? error.message : 'The proposals could not be read.')));
 	}
@@ -47,6 +47,20 @@ export function evidence({ approved, sessions, fewer, alone }, of) {
 	const times = approved === 1 ? 'once' : `${approved} times`;
 	const other = alone === fewer ? '' : ` (${alone} without the other proposals)`;
 	return `approved ${times} in ${plural(sessions, 'session')}, never denied · ${plural(fewer, 'prompt')} fewer, of ${of}${other}`;
+}
+
+/** Rules that ask and were always approved: what to write in them. @param {import('../types.js').NarrowedRule[]} rules */
+function drawNarrowed(rules) {
+	return el('section', {}, el('h2', {}, 'Rules that ask too often'),
+		el('p', { class: 'muted' }, 'People approved every request of these rules. Add the condition to the rule, and the other lines after it: it asks no more about the calls that were approved again and again.'),
+		el('ul', { class: 'entries' }, rules.map(({ policy, rule, approved, sessions, lines }) => {
+			const text = lines.join('\n');
+			return el('li', { class: 'grant narrowed' }, el('div', { class: 'terms' },
+				el('p', {}, el('code', {}, hostile(rule)), ` approved ${plural(approved, 'time')} in ${plural(sessions, 'session')}, never denied`),
+				el('p', { class: 'muted' }, 'for ', hostile(policy)),
+				el('pre', { tabindex: '0' }, hostile(text)),
+				el('div', { class: 'brakes' }, copier(text, 'Copy lines'))));
+		})));
 }
 
 /** @param {import('../types.js').LeftOut[]} patterns */

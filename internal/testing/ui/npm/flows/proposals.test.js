@@ -31,4 +31,19 @@ flows('proposals', {
 		await page.getByText('Copied.').waitFor();
 		assert.match(await page.evaluate(() => navigator.clipboard.readText()), new RegExp(`^- allow: \\['bash\\(${command}\\)'\\] # approved 3 times`));
 	},
+
+	async 'a rule that asks and was always approved is shown with what to write in it'(stage) {
+		const command = `deploy ${stage.size}`; // the flow runs at both sizes with one heldcall
+		for (const session of ['one', 'two', 'two', 'three']) {
+			const answer = stage.held.hold([{ name: 'builder', arguments: { command } }], { ...around, session: `narrow-${session}-${stage.size}` });
+			const [{ id }] = await stage.asked('builder');
+			await stage.held.api('POST', `/api/v1/requests/${id}/decision`, { action: 'approve' });
+			await answer;
+		}
+		const page = await stage.open('/#/proposals');
+		const rule = page.locator('.narrowed', { hasText: stage.phone ? 'approved 8 times in 6 sessions' : 'approved 4 times in 3 sessions' });
+		await rule.getByText(/when: '!\(resource in \[/).waitFor();
+		await rule.getByText(`- allow: ['builder(${command})']`).waitFor();
+		await stage.check(page);
+	},
 });

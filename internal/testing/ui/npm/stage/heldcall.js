@@ -48,6 +48,7 @@ rules:
     notice: "The tool waits for a reviewer."
   - ask: ["one_conversation"]
     remember: [session]
+  - ask: ["builder(deploy *)"]
   - deny: ["bash(rm -rf /)"]
     reason: Nothing removes the root.
 results:
