@@ -118,6 +118,8 @@ type ConsoleConfig struct {
 	// LocalSHA256 is the hash of the token that the reviewer "local" needs, in hex;
 	// empty: anybody on loopback is that reviewer. See [Config.AskLocal].
 	LocalSHA256 string `yaml:"-"`
+	// SessionsFile keeps the sign-ins of browsers over starts; "": a restart ends them.
+	SessionsFile string `yaml:"-"`
 }
 
 // PushConfig defines the notifications in reviewers' browsers (Web Push).

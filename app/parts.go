@@ -262,7 +262,7 @@ func (p *parts) startConsole(_ context.Context, running *lifecycle) (err error) 
 	c := p.options.Config.Console
 	provider := c.provider(p.reviewers)
 	p.console, err = console.New(console.Options{
-		Listen: c.Listen, URL: c.URL, Gate: p.gate, Signals: p.gate.Signals(), Grants: p.grants, Propose: p.proposals().list, Secrets: p.secrets, Audit: p.store.events, Differences: p.differences, Templates: p.options.Config.Grants.templates(), Reviewers: p.reviewers, SelfApproval: c.SelfApproval, OIDC: provider, Session: c.Session, Push: p.browsers.push, Passkeys: p.browsers.passkeys,
+		Listen: c.Listen, URL: c.URL, Gate: p.gate, Signals: p.gate.Signals(), Grants: p.grants, Propose: p.proposals().list, Secrets: p.secrets, Audit: p.store.events, Differences: p.differences, Templates: p.options.Config.Grants.templates(), Reviewers: p.reviewers, SelfApproval: c.SelfApproval, OIDC: provider, Session: c.Session, Sessions: c.SessionsFile, Push: p.browsers.push, Passkeys: p.browsers.passkeys,
 		Port: p.port,
 		Checks: []console.Check{
 			{Name: "store", Check: p.store.healthy},

@@ -22,6 +22,9 @@ const (
 	viaSession = "session" // the cookie and the key of a sign-in
 )
 
+// staleToken is the text about a token that a run does not know.
+const staleToken = "Unknown token: each `heldcall run` has a new one, and this is probably that of an earlier run."
+
 // identity is the sender of a request.
 type identity struct {
 	reviewers.Reviewer
@@ -90,8 +93,11 @@ func (a *authenticator) identify(r *http.Request) (identity, error) {
 				return identity{Reviewer: who, Via: viaToken}, nil
 			}
 		}
-		return identity{}, problem.New(http.StatusUnauthorized, problem.CodeWrongToken,
-			"unknown token; send a reviewer's token as Authorization: Bearer TOKEN, on the command line in HELDCALL_TOKEN")
+		detail := "unknown token; send a reviewer's token as Authorization: Bearer TOKEN, on the command line in HELDCALL_TOKEN"
+		if a.Reviewers.OnlyLocal() {
+			detail = staleToken + " On the command line HELDCALL_TOKEN or --token-file has it: use the token that this run printed."
+		}
+		return identity{}, problem.New(http.StatusUnauthorized, problem.CodeWrongToken, detail)
 	}
 	cookie, err := r.Cookie(a.cookieName())
 	if err == nil {

@@ -48,6 +48,11 @@ func New(o Options) (*Console, error) {
 		return nil, err
 	}
 	auth := &authenticator{Reviewers: o.Reviewers, Sessions: newSessions(o.Session), Secure: strings.HasPrefix(o.URL, "https:")}
+	if o.Sessions != "" && o.Reviewers != nil {
+		if err := auth.Sessions.load(o.Sessions, o.Reviewers); err != nil {
+			o.Log.Warn("browsers must sign in again", "error", err)
+		}
+	}
 	metrics := newMetrics(o.Registerer)
 	c := &Console{
 		handlers: newHandlers(o, policy, auth, metrics),

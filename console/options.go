@@ -53,6 +53,7 @@ type Options struct {
 	// that act for them. The gate decides; the console only reports it.
 	SelfApproval bool
 	Session      time.Duration         // how long a sign-in lasts; 0: 12 h
+	Sessions     string                // file of sign-ins, which keeps them over starts; "": a restart ends them
 	Push         Push                  // the channel to reviewers' browsers
 	Passkeys     *passkeys.Passkeys    // with which reviewers confirm approvals
 	Checks       []Check               // of readiness

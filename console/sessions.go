@@ -5,10 +5,16 @@ import (
 	"crypto/rand"
 	"crypto/sha256"
 	"crypto/subtle"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io/fs"
+	"os"
 	"sync"
 	"time"
 
 	"github.com/heldcall/heldcall/approvals/reviewers"
+	"github.com/heldcall/heldcall/internal/privatefile"
 )
 
 const (
@@ -43,9 +49,11 @@ func (s *session) onEnd(f func()) (stop func() bool) { return context.AfterFunc(
 func (s *session) over() bool { return s.live.Err() != nil || !time.Now().Before(s.Expires) }
 
 // sessions contains the sign-ins of reviewers in browsers that have not ended, by the hashes of
-// their secrets. They are in memory: a restart ends them. It is safe for concurrent use.
+// their secrets. They are in memory and, if there is a file, in that: without one a restart ends them. It is safe for
+// concurrent use.
 type sessions struct {
-	ttl time.Duration
+	ttl  time.Duration
+	file string // "": none
 
 	mu   sync.Mutex
 	byID map[[sha256.Size]byte]*session
@@ -71,7 +79,62 @@ func (s *sessions) open(who reviewers.Reviewer) (*session, sessionSecrets) {
 	defer s.mu.Unlock()
 	s.makeRoom(who.Name)
 	s.byID[opened.id] = opened
+	s.save()
 	return opened, given
+}
+
+// storedSession is a session in the file. It has no secrets: who reads the file cannot use the session.
+type storedSession struct {
+	Reviewer string    `json:"reviewer"`
+	Expires  time.Time `json:"expires"`
+	Cookie   []byte    `json:"cookie_sha256"`
+	Key      []byte    `json:"key_sha256"`
+}
+
+// load takes the sessions of a file that an earlier start has written, and writes to it from now on. Sessions of
+// reviewers who are not in the directory have ended.
+func (s *sessions) load(file string, directory *reviewers.Directory) error {
+	s.file = file
+	text, err := privatefile.Read(file)
+	if errors.Is(err, fs.ErrNotExist) {
+		return nil
+	}
+	var stored []storedSession
+	if err == nil {
+		err = json.Unmarshal(text, &stored)
+	}
+	if err != nil {
+		return fmt.Errorf("read the sessions of browsers: %w", err)
+	}
+	for _, kept := range stored {
+		who, known := directory.ByName(kept.Reviewer)
+		if !known || len(kept.Cookie) != sha256.Size || len(kept.Key) != sha256.Size || !time.Now().Before(kept.Expires) || time.Until(kept.Expires) > s.ttl {
+			continue
+		}
+		again := &session{Reviewer: who, Expires: kept.Expires, id: [sha256.Size]byte(kept.Cookie), key: [sha256.Size]byte(kept.Key)}
+		again.live, again.end = context.WithDeadline(context.Background(), again.Expires)
+		s.byID[again.id] = again
+	}
+	return nil
+}
+
+// save writes the sessions to the file. A session that is not written ends with this start. The caller holds s.mu.
+func (s *sessions) save() {
+	if s.file == "" {
+		return
+	}
+	var stored []storedSession
+	for _, open := range s.byID {
+		if !open.over() {
+			stored = append(stored, storedSession{open.Reviewer.Name, open.Expires, open.id[:], open.key[:]})
+		}
+	}
+	text, err := json.Marshal(stored)
+	if err != nil {
+		return
+	}
+	_ = os.Remove(s.file) // so that a new file has the mode
+	_ = os.WriteFile(s.file, text, 0o600)
 }
 
 // makeRoom removes the sessions that have expired, and the oldest session of a
@@ -114,9 +177,10 @@ func (s *sessions) close(ending *session) {
 	defer s.mu.Unlock()
 	delete(s.byID, ending.id)
 	ending.end()
+	s.save()
 }
 
-// closeAll ends every session.
+// closeAll ends every session of this start. The file keeps them.
 func (s *sessions) closeAll() {
 	s.mu.Lock()
 	defer s.mu.Unlock()

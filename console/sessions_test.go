@@ -2,6 +2,9 @@ package console
 
 import (
 	"fmt"
+	"os"
+	"path/filepath"
+	"strings"
 	"testing"
 	"testing/synctest"
 	"time"
@@ -74,4 +77,51 @@ func TestSessionsExpire(t *testing.T) {
 		}
 		s.closeAll()
 	})
+}
+
+// A browser stays signed in over starts, by a file that has hashes only. Sign-outs, expired sessions and those of
+// reviewers who are gone do not come back.
+func TestSessionsOverStarts(t *testing.T) {
+	directory, err := reviewers.LocalDirectory(strings.Repeat("ab", 32))
+	if err != nil {
+		t.Fatal(err)
+	}
+	file := filepath.Join(t.TempDir(), "sessions.json")
+	start := func(ttl time.Duration) *sessions {
+		t.Helper()
+		s := newSessions(ttl)
+		if err := s.load(file, directory); err != nil {
+			t.Fatal(err)
+		}
+		t.Cleanup(s.closeAll)
+		return s
+	}
+	first := start(time.Hour)
+	_, stays := first.open(reviewers.Local())
+	left, leaves := first.open(reviewers.Local())
+	_, removed := first.open(reviewers.Reviewer{Name: "ann"})
+	first.close(left)
+	first.closeAll()
+	text, err := os.ReadFile(file)
+	if err != nil || strings.Contains(string(text), stays.Cookie) || strings.Contains(string(text), stays.Key) {
+		t.Errorf("the file has %s, %v", text, err)
+	}
+	if info, err := os.Stat(file); err != nil || info.Mode().Perm() != 0o600 {
+		t.Errorf("the file is %v, %v", info, err)
+	}
+	second := start(time.Hour)
+	if who := second.find(stays); who == nil || who.Reviewer.Name != reviewers.LocalName || who.Reviewer.Role != reviewers.RoleAdmin {
+		t.Errorf("the browser is %+v", who)
+	}
+	if second.find(sessionSecrets{Cookie: stays.Cookie, Key: leaves.Key}) != nil {
+		t.Error("the key of another session is taken")
+	}
+	for name, given := range map[string]sessionSecrets{"signed out": leaves, "not a reviewer": removed} {
+		if second.find(given) != nil {
+			t.Errorf("%s: the session is there", name)
+		}
+	}
+	if start(time.Minute).find(stays) != nil {
+		t.Error("the session lasts longer than console.session")
+	}
 }

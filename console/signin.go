@@ -105,7 +105,11 @@ func (h *signInHandlers) signIn(w http.ResponseWriter, r *http.Request) error {
 	who, known := h.auth.Reviewers.ByToken(strings.TrimSpace(given.Token))
 	if !known {
 		h.log.Warn("sign-in refused: unknown token", "from", r.RemoteAddr)
-		return problem.New(http.StatusUnauthorized, problem.CodeWrongToken, "Unknown token. Ask your administrator for one (heldcall token create).")
+		detail := "Unknown token. Ask your administrator for one (heldcall token create)."
+		if h.auth.Reviewers.OnlyLocal() {
+			detail = staleToken + " Open the link that this run printed."
+		}
+		return problem.New(http.StatusUnauthorized, problem.CodeWrongToken, detail)
 	}
 	return h.openSession(w, r, who, viaToken)
 }

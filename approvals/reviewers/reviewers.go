@@ -141,6 +141,12 @@ func LocalDirectory(tokenSHA256 string) (*Directory, error) {
 	return d, nil
 }
 
+// OnlyLocal reports whether the directory is that of [LocalDirectory]: its token is that of one run.
+func (d *Directory) OnlyLocal() bool {
+	_, local := d.byName[LocalName]
+	return local
+}
+
 // addToken adds the hash of the token of a reviewer.
 func (d *Directory) addToken(digest string, who Reviewer) error {
 	if digest == "" {

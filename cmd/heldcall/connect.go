@@ -101,7 +101,7 @@ func choose(ctx context.Context, running []discovery.Found, token string, s *str
 	if token == "" && s.in != nil {
 		if in := newSecretInput(s.in, s.err); in.onTerminal() {
 			fmt.Fprintf(s.err, "heldcall runs at\n%s\n", listed(running))
-			answer, err := in.ask(ctx, "Your token, as `heldcall run` printed it")
+			answer, err := in.ask(ctx, "Your token, which is after #token= in the link that `heldcall run` printed")
 			if err != nil {
 				return nil, err
 			}
@@ -116,7 +116,7 @@ func choose(ctx context.Context, running []discovery.Found, token string, s *str
 	}
 	i := slices.IndexFunc(running, func(f discovery.Found) bool { return f.Proves(ctx, token) })
 	if i < 0 {
-		return nil, fmt.Errorf("%w. Use the token that `heldcall run` printed, or name another heldcall with --console URL. These run:\n%s", errUnproved, listed(running))
+		return nil, fmt.Errorf("%w. Each `heldcall run` has a new token, and HELDCALL_TOKEN or --token-file has probably that of an earlier run: use the one after #token= in the link that the run printed, or name another heldcall with --console URL. These run:\n%s", errUnproved, listed(running))
 	}
 	named, err := client.New(running[i].Console)
 	if err != nil {

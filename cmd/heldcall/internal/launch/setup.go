@@ -70,6 +70,9 @@ func prepare(o Options) (*Setup, error) {
 		u.LogFile = filepath.Join(state, "heldcall.log")
 	}
 	u.StandIns, u.Token = u.Config.StandIns(), u.Config.AskLocal()
+	if u.Token != "" && u.Config.NATS.URL == "" { // each run has a new token, and a browser stays signed in
+		u.Config.Console.SessionsFile = filepath.Join(u.Config.NATS.Dir, "sessions.json")
+	}
 	if o.TokenFile != "" && u.Token != "" {
 		if err := WriteToken(o.TokenFile, u.Token); err != nil {
 			return nil, fmt.Errorf("write the token: %w", err)
