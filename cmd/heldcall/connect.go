@@ -21,11 +21,11 @@ import (
 // connection identifies the running heldcall that a command talks to. Without --config and --console it is
 // the `heldcall run` of the user or, if there is none, the heldcall at the default address.
 type connection struct {
-	Config  string `placeholder:"FILE" env:"HELDCALL_CONFIG" help:"Configuration file, which names the console's address. Without it and --console the command finds your 'heldcall run'."`
-	Console string `placeholder:"URL" env:"HELDCALL_CONSOLE" help:"URL of the console, in place of --config."`
-	Token   string `placeholder:"TOKEN" env:"HELDCALL_TOKEN" help:"Your reviewer token, if the console requires one. Other users of the machine can read command lines: prefer the variable."`
+	Config  string `placeholder:"FILE" group:"connection" env:"HELDCALL_CONFIG" help:"Configuration file, which names the console's address. Without it and --console the command finds your 'heldcall run'."`
+	Console string `placeholder:"URL" group:"connection" env:"HELDCALL_CONSOLE" help:"URL of the console, in place of --config."`
+	Token   string `placeholder:"TOKEN" group:"connection" env:"HELDCALL_TOKEN" help:"Your reviewer token, if the console requires one. Other users of the machine can read command lines: prefer the variable."`
 
-	TokenFile string `placeholder:"FILE" env:"HELDCALL_TOKEN_FILE" help:"File with your token, which only you can read, in place of --token."`
+	TokenFile string `placeholder:"FILE" group:"connection" env:"HELDCALL_TOKEN_FILE" help:"File with your token, which only you can read, in place of --token."`
 }
 
 // dial makes a client of the console. It asks for a token on the terminal only if s has an input.

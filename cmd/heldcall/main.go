@@ -20,36 +20,38 @@ import (
 
 const description = `heldcall pauses every tool call that your policy does not already allow or deny, until a person or a bot decides.
 
+Commands that talk to a running heldcall find your 'heldcall run', or the heldcall at the default address. --config FILE (HELDCALL_CONFIG) or --console URL (HELDCALL_CONSOLE) name another one. --token-file FILE (HELDCALL_TOKEN_FILE) or --token TOKEN (HELDCALL_TOKEN) is your token, if the console requires one; other users of the machine can read command lines: prefer the variable.
+
 Exit codes: 0 done; 1 failed; 2 wrong usage; 3 already decided, or no such request; 4 no heldcall answers. 'heldcall run' exits as its command does.
 
 SIGINT and SIGTERM stop 'serve' and 'demo' gracefully; a second one stops them at once. SIGHUP: 'serve' reads its policies again. 'run' passes signals to its command, and ends when the command and all attached agents have ended.`
 
 // program is the command line.
 type program struct {
-	Serve       serveCommand       `cmd:"" help:"Run the proxy and the console until interrupted."`
-	Run         runCommand         `cmd:"" help:"Run a command with heldcall in front of its model."`
-	Demo        demoCommand        `cmd:"" help:"Show how it works, with a scripted model and a small agent."`
-	Watch       watchCommand       `cmd:"" help:"Review pending requests interactively."`
-	Open        openCommand        `cmd:"" help:"Open the inbox in the browser."`
-	Requests    requestsCommand    `cmd:"" help:"List requests, or show one."`
-	Show        showCommand        `cmd:"" help:"Show a request in full."`
-	Approve     approveCommand     `cmd:"" help:"Approve requests."`
-	Deny        denyCommand        `cmd:"" help:"Deny requests, with a reason for the model."`
-	Answer      answerCommand      `cmd:"" help:"Answer a question of a model, or a held call in words."`
-	Modify      modifyCommand      `cmd:"" help:"Edit the arguments of a call, then release it."`
-	Runs        runsCommand        `cmd:"" help:"List, pause, resume and abort runs of agents."`
-	Stop        stopCommand        `cmd:"" help:"Abort all runs of an agent, a user or a tenant, until they are resumed."`
-	Grants      grantsCommand      `cmd:"" help:"List and write grants: decisions that are remembered."`
-	Secrets     secretsCommand     `cmd:"" help:"List, store and delete secrets that agents use without reading them."`
-	Delegations delegationsCommand `cmd:"" help:"Let another reviewer decide in your place, or list who does."`
-	Audit       auditCommand       `cmd:"" help:"Read, verify and export the audit log."`
-	Policy      policyCommand      `cmd:"" help:"Manage policy files."`
-	Config      configCommand      `cmd:"" help:"Manage configuration files."`
-	NATS        natsCommand        `cmd:"" name:"nats" help:"Manage an external NATS server."`
-	Token       tokenCommand       `cmd:"" help:"Create reviewer tokens."`
-	Completion  completionCommand  `cmd:"" help:"Write a script with which a shell completes heldcall's commands and flags."`
-	Health      healthCommand      `cmd:"" help:"Check whether a running heldcall can hold and release calls."`
-	Version     versionCommand     `cmd:"" help:"Print the version."`
+	Serve       serveCommand       `cmd:"" group:"Run agents:" help:"Run the proxy and the console until interrupted."`
+	Run         runCommand         `cmd:"" group:"Run agents:" help:"Run a command with heldcall in front of its model."`
+	Demo        demoCommand        `cmd:"" group:"Run agents:" help:"Show how it works, with a scripted model and a small agent."`
+	Watch       watchCommand       `cmd:"" group:"Decide:" help:"Review pending requests interactively."`
+	Open        openCommand        `cmd:"" group:"Decide:" help:"Open the inbox in the browser."`
+	Requests    requestsCommand    `cmd:"" group:"Decide:" help:"List requests, or show one."`
+	Show        showCommand        `cmd:"" group:"Decide:" help:"Show a request in full."`
+	Approve     approveCommand     `cmd:"" group:"Decide:" help:"Approve requests."`
+	Deny        denyCommand        `cmd:"" group:"Decide:" help:"Deny requests, with a reason for the model."`
+	Answer      answerCommand      `cmd:"" group:"Decide:" help:"Answer a question of a model, or a held call in words."`
+	Modify      modifyCommand      `cmd:"" group:"Decide:" help:"Edit the arguments of a call, then release it."`
+	Runs        runsCommand        `cmd:"" group:"Steer agents:" help:"List, pause, resume and abort runs of agents."`
+	Stop        stopCommand        `cmd:"" group:"Steer agents:" help:"Abort all runs of an agent, a user or a tenant, until they are resumed."`
+	Grants      grantsCommand      `cmd:"" group:"Steer agents:" help:"List and write grants: decisions that are remembered."`
+	Secrets     secretsCommand     `cmd:"" group:"Steer agents:" help:"List, store and delete secrets that agents use without reading them."`
+	Delegations delegationsCommand `cmd:"" group:"Steer agents:" help:"Let another reviewer decide in your place, or list who does."`
+	Policy      policyCommand      `cmd:"" group:"Set up:" help:"Manage policy files."`
+	Config      configCommand      `cmd:"" group:"Set up:" help:"Manage configuration files."`
+	Token       tokenCommand       `cmd:"" group:"Set up:" help:"Create reviewer tokens."`
+	NATS        natsCommand        `cmd:"" group:"Set up:" name:"nats" help:"Manage an external NATS server."`
+	Completion  completionCommand  `cmd:"" group:"Set up:" help:"Write a script with which a shell completes heldcall's commands and flags."`
+	Audit       auditCommand       `cmd:"" group:"Operate:" help:"Read, verify and export the audit log."`
+	Health      healthCommand      `cmd:"" group:"Operate:" help:"Check whether a running heldcall can hold and release calls."`
+	Version     versionCommand     `cmd:"" group:"Operate:" help:"Print the version."`
 }
 
 // streams are the input and outputs of a command. Text that is not heldcall's own is
@@ -94,7 +96,7 @@ func newParser(ctx context.Context, s *streams, hup *hangups) *kong.Kong {
 		kong.Name("heldcall"),
 		kong.Description(description),
 		kong.Writers(s.out, s.err),
-		kong.ConfigureHelp(kong.HelpOptions{Compact: true}),
+		kong.ConfigureHelp(kong.HelpOptions{Compact: true, NoExpandSubcommands: true}),
 		kong.Help(printHelp),
 		kong.BindTo(ctx, (*context.Context)(nil)),
 		kong.Bind(s, hup),
@@ -104,22 +106,4 @@ func newParser(ctx context.Context, s *streams, hup *hangups) *kong.Kong {
 		panic("internal error: the command line is not well formed: " + err.Error())
 	}
 	return parser
-}
-
-// printHelp prints a command's help, and that of its default command when no other is
-// named: `heldcall requests` takes the flags of its list.
-func printHelp(options kong.HelpOptions, ctx *kong.Context) error {
-	if err := kong.DefaultHelpPrinter(options, ctx); err != nil {
-		return err
-	}
-	node := ctx.Selected()
-	if node == nil || node.DefaultCmd == nil {
-		return nil
-	}
-	meant, err := kong.Trace(ctx.Kong, []string{node.Name, node.DefaultCmd.Name})
-	if err != nil {
-		return err
-	}
-	fmt.Fprintln(ctx.Stdout)
-	return kong.DefaultHelpPrinter(options, meant)
 }
