@@ -18,8 +18,8 @@ import { countdown, el, elapsed, fill } from './dom.js';
 const FULL = 32; // rows of a block that is filled at the end of the list; twice as many are split
 const PREVIEWS = 3; // questions of a run that its row names
 
-/** How high a row is, as .row in layout.css has it: that of one call, and what each further line adds, in pixels. */
-const HEIGHT = { row: 86, line: 20 };
+/** How high a row is, as .row in layout.css has it: that of one call, and what each line of a run adds, in pixels. */
+const HEIGHT = { row: 56, line: 20 };
 
 /** The rows of turns, each made once and again when one of its requests has changed. */
 export class Rows {
@@ -122,7 +122,7 @@ export class Rows {
 		if (block.childElementCount === 0) return block.remove();
 		for (const one of block.childElementCount > 2 * FULL ? split(block) : [block]) {
 			const lines = /** @type {HTMLElement[]} */ ([...one.children]).reduce((sum, row) => sum + Number(row.dataset.lines), 0);
-			one.style.containIntrinsicBlockSize = `${one.childElementCount * HEIGHT.row + (lines - one.childElementCount) * HEIGHT.line}px`;
+			one.style.containIntrinsicBlockSize = `${one.childElementCount * HEIGHT.row + lines * HEIGHT.line}px`;
 		}
 	}
 }
@@ -169,7 +169,7 @@ function drawRow({ requests, ends }, check) {
 	const warned = requests.some((request) => (request.details.flags ?? []).length > 0);
 	const silent = requests.some((request) => request.on_timeout === 'approve');
 	const several = requests.length > 1;
-	const lines = several ? previews(requests) : [does(first)];
+	const lines = several ? previews(requests) : [];
 	const name = several ? `${requests.length} calls` : plain(titleOf(first) || first.tool_name) || 'unnamed';
 	return el('div', { class: `row risk-${worst.risk_level}`, role: 'listitem', data: { id: first.id, lines: lines.length } },
 		el('label', { class: 'tick' }, el('input', { type: 'checkbox', 'aria-label': `Select ${name}`, checked: requests.every((request) => state.checked.has(request.id)), on: {
@@ -182,6 +182,7 @@ function drawRow({ requests, ends }, check) {
 			el('span', { class: 'meta' },
 				el('span', { class: 'level' }, worst.risk_level), warned && el('span', { class: 'warned' }, '! warning'),
 				first.agent && first.agent.state !== 'attached' && el('span', { class: 'agent-away' }, `${first.agent.state} `, elapsed(first.agent.since)),
+				!several && does(first),
 				!several && el('span', { class: 'tool' }, plain(first.tool_name) || 'unnamed'),
 				el('span', { class: 'who' }, plain(who)), elapsed(first.created_at))));
 }

@@ -34,6 +34,29 @@ flows('queue', {
 		assert.equal(await row.locator('.meta .tool').textContent(), 'terminal');
 	},
 
+	async 'a row of one call has two lines on 56 pixels, and a call most of a phone'(stage) {
+		stage.held.begin([{ name: 'terminal', arguments: { command: `rm -rf /srv/${'data/'.repeat(30)}` } }]);
+		stage.held.begin([calls.transfer], { key: 'key-of-bob' });
+		stage.held.begin([{ name: 'builder', arguments: { command: 'git tag v3' } }]);
+		const page = await stage.open();
+		await page.locator('.row').nth(2).waitFor();
+		const heights = await page.locator('.row').evaluateAll((rows) => rows.map((row) => Math.round(row.getBoundingClientRect().height)));
+		assert.deepEqual(heights, [56, 56, 56]);
+		await stage.shot(page, 'rows');
+		await stage.look(page, 'git tag v3');
+		await stage.check(page);
+		await stage.shot(page, 'rows-call');
+		if (!stage.phone) return;
+		const { header, call, buttons } = await page.evaluate(() => {
+			const box = (selector) => document.querySelector(selector).getBoundingClientRect();
+			const tops = [...document.querySelectorAll('.actions button')].filter((button) => button.checkVisibility()).map((button) => Math.round(button.getBoundingClientRect().top));
+			return { header: box('.top').height, call: (box('#main').height - box('.actions').height) / innerHeight, buttons: new Set(tops).size };
+		});
+		assert.ok(header <= 49, `the header has ${header} px`);
+		assert.ok(call >= 0.7, `the call has ${call} of the height`);
+		assert.equal(buttons, 1, 'rows of buttons');
+	},
+
 	async 'the filter shows what has its text, and / leads to it'(stage) {
 		stage.held.begin([calls.push]);
 		stage.held.begin([calls.edit]);
