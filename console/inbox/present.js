@@ -16,9 +16,9 @@ import { isResult, wordsFor } from './words.js';
 
 /**
  * One part of a call. A script and a text have a text, a difference has lines, fields
- * have pairs of a name and a value.
+ * and headers have pairs of a name and a value.
  * @typedef {Object} Part
- * @property {'script'|'text'|'diff'|'fields'} type
+ * @property {'script'|'text'|'diff'|'fields'|'headers'} type
  * @property {string} label
  * @property {string} [text]
  * @property {import('./text/colour.js').Language} [language]

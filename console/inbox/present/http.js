@@ -22,7 +22,7 @@ export function http(rest) {
 	rest.delete(method);
 	const headers = rest.get('headers');
 	if (isObject(headers) && Object.keys(headers).length > 0) {
-		parts.push({ type: 'fields', label: 'headers', pairs: Object.entries(headers) });
+		parts.push({ type: 'headers', label: 'headers', pairs: Object.entries(headers) });
 		rest.delete('headers');
 	}
 	const body = BODIES.find((name) => rest.get(name) !== undefined && rest.get(name) !== null);

@@ -6,6 +6,7 @@ import { colours } from '../text/colour.js';
 import { tally } from '../text/diff.js';
 import { LIMITS, fold, foldItems } from '../text/fold.js';
 import { isObject, show } from '../text/json.js';
+import { countHidden, plain } from '../text/visible.js';
 import { button, el, hostile } from './dom.js';
 
 /** @typedef {import('../present.js').Part} Part */
@@ -73,6 +74,7 @@ const DRAW = {
 	text: (part, key, folds) => drawText(part.text ?? '', key, folds, part.language),
 	diff: (part, key, folds) => drawDiff(part.lines ?? [], key, folds),
 	fields: (part, key, folds) => drawTable(part.pairs ?? [], folds, key),
+	headers: (part, key, folds) => drawTable(part.pairs ?? [], folds, key, drawHeader),
 };
 
 /**
@@ -166,14 +168,15 @@ function drawLine(line, isNumbered, folds, file) {
  * @param {[string, unknown][]} pairs
  * @param {Folds} folds
  * @param {string} [key]
+ * @param {typeof drawHeader} [draw] draws a value
  */
-export function drawTable(pairs, folds, key = 'rows') {
+export function drawTable(pairs, folds, key = 'rows', draw = drawCell) {
 	if (pairs.length === 0) return null;
 	const most = foldItems(pairs.length, LIMITS.lines);
 	const closed = most < pairs.length && folds.isClosed(key);
 	const rows = (closed ? pairs.slice(0, most) : pairs).map(([name, value]) => el('tr', {},
 		el('th', { scope: 'row' }, hostile(name)),
-		el('td', {}, drawCell(value, `${key} ${name}`, folds))));
+		el('td', {}, draw(value, `${key} ${name}`, folds, name))));
 	return el('div', { class: 'block' },
 		el('table', { class: 'arguments' }, el('tbody', {}, rows)),
 		closed && unfolder(folds, key, plural(pairs.length - most, 'argument')));
@@ -187,9 +190,26 @@ function drawCell(value, key, folds) {
 	const closed = folded.rest !== '' && folds.isClosed(key);
 	const shown = closed ? folded.head : text;
 	return [
-		el('pre', {}, text === '' ? el('span', { class: 'muted' }, 'empty') : hostile(shown, causeSpans(shown, folds.causes))),
+		el('pre', {}, text === '' ? el('span', { class: 'muted' }, 'empty') : hostile(shown, causeSpans(shown, folds.causes)), grouped(value)),
 		closed && unfolder(folds, key, plural(folded.characters, 'character')),
 	];
+}
+
+const SECRET_HEADER = /authorization|cookie|token|secret|api-?key/i;
+const MASKABLE = 4096; // letters; a longer value is no secret
+
+/** The value of a header: a secret is masked until it is asked for, unless something in it cannot be seen anyway. @param {unknown} value @param {string} key @param {Folds} folds @param {string} name */
+function drawHeader(value, key, folds, name) {
+	const mask = `mask ${key}`;
+	if (!SECRET_HEADER.test(name) || typeof value !== 'string' || value.length > MASKABLE || countHidden(value) > 0 || value === '' || folds.opened.has(mask)) return drawCell(value, key, folds);
+	const [scheme = ''] = /^(?:basic|bearer|digest|token) /i.exec(value) ?? [];
+	return [el('pre', {}, `${scheme}••••••••  `, button('Show', () => folds.open(mask), { class: 'link', 'aria-label': `Show ${plain(name)}` }))];
+}
+
+/** A large number with its digits in groups, beside the number as the model wrote it. @param {unknown} value */
+function grouped(value) {
+	if (typeof value !== 'number' || Math.abs(value) < 10_000) return false;
+	return el('span', { class: 'muted' }, `  = ${value.toLocaleString('en', { maximumFractionDigits: 20 })}`);
 }
 
 /** @param {unknown} value */
