@@ -35,7 +35,7 @@ func (r *Request) GrantScopesOf() []GrantScope {
 // than one call has a *, an exact one has none.
 func (r *Request) DefaultGrant() *GrantTerms {
 	scopes := r.GrantScopesOf()
-	if !r.AllowRemember || r.RequiredApprovals > 1 || len(scopes) == 0 {
+	if r.whyNotRemember() != "" {
 		return nil
 	}
 	exact := slices.DeleteFunc(slices.Clone(r.SuggestedPatterns), func(p string) bool { return strings.Contains(p, "*") })

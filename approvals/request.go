@@ -124,6 +124,18 @@ type Request struct {
 	// answer, "" if the request is decided by itself: see [Request.TogetherKey]. It is added when
 	// the request is served and is not part of the record.
 	Together string `json:"together,omitempty"`
+	// Actions are the answers that a pending request takes, nil for others. They are added when the request is served
+	// and are not part of the record.
+	Actions *Actions `json:"actions,omitempty"`
+}
+
+// DescribePending sets what a pending request has only while it is served.
+func (r *Request) DescribePending() {
+	r.Together, r.Actions = r.TogetherKey(), nil
+	if !r.Status.Final() {
+		actions := r.ActionsOf()
+		r.Actions = &actions
+	}
 }
 
 // Details has the fields that only some requests need.
@@ -148,7 +160,9 @@ type Details struct {
 	Remember *GrantTerms `json:"remember,omitempty"`
 	// ByDefault is true if no rule asks about the call, but a default or the risk of the tool.
 	ByDefault bool `json:"by_default,omitempty"`
-	// Window is true if an approval may open a trust window for the run: see [Decision].
+	// DenyOnly is true if a remembered decision can only deny: a rule asks, whatever is allowed.
+	DenyOnly bool `json:"deny_only,omitempty"`
+	// Window is true if a trust window would cover the call. An approval may open one: see [Decision].
 	Window bool `json:"window,omitempty"`
 	// Folder is the repository outside of the workspace in which the call works, if it would be allowed with that folder in
 	// the workspace of its run: see [RunFolder]. It is "" for others.

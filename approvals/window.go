@@ -1,18 +1,9 @@
 package approvals
 
-import (
-	"slices"
-	"time"
-)
+import "time"
 
 // MaxWindow is the longest trust window.
 const MaxWindow = time.Hour
-
-// PermitsWindow reports whether an approval of the request may open a trust window, if the policy
-// of its client has a workspace.
-func (r *Request) PermitsWindow() bool {
-	return r.Kind == KindPermission && r.SessionID != "" && r.RunID != "" && r.OneDecides() && r.DefaultGrant() != nil && slices.Contains(r.GrantScopesOf(), GrantSession)
-}
 
 // PermitsFolder reports whether a folder can be added to the workspace of the request's run.
 func (r *Request) PermitsFolder() bool {

@@ -41,8 +41,6 @@ func checkDecision(d *approvals.Decision) error {
 func checkArguments(r *approvals.Request, args json.RawMessage) error {
 	value := jsontext.Value(args)
 	switch {
-	case r.Details.Fixed:
-		return approvals.Invalid(editedField, "the arguments of this call cannot be changed: approve or deny it as it is")
 	case !value.IsValid():
 		return approvals.Invalid(editedField, "not strict JSON: one value in UTF-8, no duplicate names, nothing after it")
 	case r.Details.FreeText && value.Kind() != '"':

@@ -93,6 +93,9 @@ func (d *decider) apply(ctx context.Context, r *approvals.Request, decision appr
 	if err := d.authorize(r, &decision); err != nil {
 		return err
 	}
+	if err := r.CheckPossible(&decision); err != nil {
+		return err
+	}
 	if err := questions.CheckFor(r, &decision); err != nil {
 		return err
 	}
@@ -162,9 +165,6 @@ func (d *decider) authorize(r *approvals.Request, decision *approvals.Decision) 
 
 // edit checks a decision that changes the arguments.
 func (d *decider) edit(r *approvals.Request, decision *approvals.Decision) error {
-	if r.RequiredApprovals > 1 {
-		return approvals.Invalid("action", "the request needs %d approvals of the same arguments, so they cannot be edited", r.RequiredApprovals)
-	}
 	if err := checkArguments(r, decision.ModifiedArgs); err != nil {
 		return err
 	}

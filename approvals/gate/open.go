@@ -176,7 +176,7 @@ func (o *opener) publish(ctx context.Context, r approvals.Request) error {
 	ctx, cancel := context.WithTimeout(ctx, publishTimeout)
 	defer cancel()
 	o.turns.describe(&r)
-	r.Together = r.TogetherKey()
+	r.DescribePending()
 	return o.store.PublishRequest(ctx, r)
 }
 

@@ -137,5 +137,5 @@ func (g *Gate) describe(r *approvals.Request) {
 	g.turns.describe(r)
 	state, _ := g.runs.State(r.RunID, r.Principal)
 	r.DescribeOutcome(state == approvals.RunPaused, g.now())
-	r.Together = r.TogetherKey()
+	r.DescribePending()
 }

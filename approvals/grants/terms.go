@@ -29,13 +29,10 @@ func CheckTerms(d *approvals.Decision) error {
 }
 
 // openWindow sets the terms of the trust window that a decision opens.
-func openWindow(r *approvals.Request, d *approvals.Decision) error {
+func openWindow(d *approvals.Decision) error {
 	lasts, err := d.CheckWindow()
 	if err != nil {
 		return err
-	}
-	if !r.Details.Window || !r.PermitsWindow() {
-		return approvals.Invalid("window", "no trust window can be opened here (%s): it takes a policy with a workspace, a session and a run, and a rule that permits to remember; approve without it", r.Rule)
 	}
 	end := d.DecidedAt.Add(lasts)
 	d.Scope, d.GrantExpiresAt = approvals.GrantSession, &end

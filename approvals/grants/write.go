@@ -152,14 +152,11 @@ func grantEvent(typ approvals.EventType, g approvals.Grant, by, channel string, 
 
 // Propose returns the grant of a decision on a request, without its id and time.
 func (gs *Grants) Propose(r *approvals.Request, d approvals.Decision) (approvals.Grant, error) {
-	if !r.AllowRemember {
-		return approvals.Grant{}, approvals.Invalid("action", "decisions on this request are not to be remembered (%s): use approve or deny", r.Rule)
-	}
-	if r.RequiredApprovals > 1 {
-		return approvals.Grant{}, approvals.Invalid("action", "decisions that need %d approvals cannot be remembered: use approve or deny", r.RequiredApprovals)
+	if err := r.CheckPossible(&d); err != nil {
+		return approvals.Grant{}, err
 	}
 	if d.Window != "" {
-		if err := openWindow(r, &d); err != nil {
+		if err := openWindow(&d); err != nil {
 			return approvals.Grant{}, err
 		}
 	} else if err := d.FillGrant(r, gs.now()); err != nil {

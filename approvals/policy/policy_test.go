@@ -98,7 +98,7 @@ func TestAskIsComplete(t *testing.T) {
 	want := Verdict{
 		Action: Ask, Rule: "policy.yaml:14", Reason: "A policy rule requires approval for transfer.", Risk: approvals.RiskCritical,
 		Resource: "100", Preview: "100", Suggested: []string{"transfer(100)"}, Timeout: 30 * time.Minute,
-		OnTimeout: approvals.OnTimeoutDeny, Reviewers: []string{"finance", "ops"}, RequiredApprovals: 2,
+		OnTimeout: approvals.OnTimeoutDeny, Reviewers: []string{"finance", "ops"}, RequiredApprovals: 2, DenyOnly: true,
 		Effects: []approvals.Effect{{Kind: approvals.EffectSend, Target: "100", Irreversible: true}},
 	}
 	if diff := cmp.Diff(want, got); diff != "" {

@@ -99,7 +99,6 @@ func (q *question) ask(by rule.Basis) Verdict {
 	v.OnTimeout = approvals.OnTimeoutDeny
 	v.RequiredApprovals = 1
 	v.AllowRemember = len(q.c.Doubts) == 0 && q.c.Call.Unoffered == ""
-	v.Window = q.e.policy.Workspace() != nil
 	if q.c.Call.Unoffered == "" {
 		v.Suggested = q.suggestedPatterns()
 	}
@@ -183,6 +182,7 @@ func (q *question) askByRules(by rule.Basis, asks, sure []*rule.Pattern) Verdict
 	v.Timeout = cmp.Or(all.Timeout, v.Timeout)
 	v.want(demandsOf(asks))
 	v.AllowRemember = v.AllowRemember && !all.NoRemember
+	v.DenyOnly = slices.ContainsFunc(asks, func(p *rule.Pattern) bool { return !p.Rule.GrantOverrides })
 	v.RememberScopes = slices.Clone(all.Scopes)
 	v.Confirm, v.Passkey = all.Confirm, all.Passkey
 	if silence {

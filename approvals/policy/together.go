@@ -60,7 +60,8 @@ func (v *Verdict) askToo(w *Verdict) {
 	if w.Reason != v.Reason || w.Rule != v.Rule {
 		v.flag(fmt.Sprintf("%s (%s)", w.Reason, w.Rule))
 	}
-	v.ByDefault = v.ByDefault && w.ByDefault
+	v.ByDefault, v.Window = v.ByDefault && w.ByDefault, v.Window && w.Window
+	v.DenyOnly = v.DenyOnly || w.DenyOnly
 	v.AllowRemember, v.Confirm, v.Passkey = v.AllowRemember && w.AllowRemember, v.Confirm || w.Confirm, v.Passkey || w.Passkey
 	if v.OnTimeout == approvals.OnTimeoutApprove && w.OnTimeout == approvals.OnTimeoutApprove {
 		v.Timeout = max(v.Timeout, w.Timeout)

@@ -51,10 +51,11 @@ type Verdict struct {
 	RequiredApprovals int             // at least 1 where people are asked
 	Demands           []Demand        // what rules that name different groups want, each of its own; nil: the fields above are all
 	AllowRemember     bool
+	DenyOnly          bool                   // a grant that allows has no effect on a rule that asks
 	RememberScopes    []approvals.GrantScope // of a grant that remembers; nil: any
 	Confirm           bool                   // an approval must have the target of the call: see [Verdict.Confirmation]
 	Passkey           bool                   // an approval must have the assertion of a passkey
-	Window            bool                   // the policy has a workspace, so that a trust window can cover calls
+	Window            bool                   // a trust window would cover the call
 
 	// Starts is the argument with the first message to the agent that the call starts, "" for other calls.
 	Starts string

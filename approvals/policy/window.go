@@ -12,21 +12,32 @@ import (
 )
 
 // throughWindow returns the verdict on a call that people would be asked about because no rule
-// allows it: it passes if a trust window is open for its run, and it is known to do nothing but read
-// and write in the workspace. Calls that rules ask about never get here.
+// allows it: it passes if a trust window covers it and is open for its run. Calls that rules ask about never get here.
 func (q *question) throughWindow(v Verdict) Verdict {
-	c := q.c.Call
+	if v.Window = q.windowCovers(&v); !v.Window {
+		return v
+	}
 	w := q.e.window()
+	if w == nil {
+		return v
+	}
+	return q.verdict(rule.Basis{Action: Allow, Rule: "grant " + w.grant.ID, Risk: v.Risk, Reason: reasonOfWindow(&w.grant), Grants: []string{w.grant.ID}})
+}
+
+// windowCovers reports whether a trust window covers the call: it is known to do nothing but read and write in the
+// workspace.
+func (q *question) windowCovers(v *Verdict) bool {
+	c := q.c.Call
 	switch {
-	case w == nil, v.Risk == approvals.RiskCritical, !contained(q.c, v.Effects), !q.c.Places.Within():
+	case v.Risk == approvals.RiskCritical, !contained(q.c, v.Effects), !q.c.Places.Within():
 	case c.Unoffered != "", c.Tainted, c.Fixed, len(c.Secrets) > 0: // unknown, of others, elsewhere, or with the value of a secret
 	case q.denied.match != match.No, q.c.Tool != nil && q.c.Tool.Fallback == Ask:
 	case q.c.AnyScript(func(s *shell.Script) bool { return s.Compound != "" }): // a loop repeats what the call shows once
 	case q.e.policy.rules.Rewrite.AnyFor(c.Tool, q.c.Kind): // what would run is another call
 	default:
-		return q.verdict(rule.Basis{Action: Allow, Rule: "grant " + w.grant.ID, Risk: v.Risk, Reason: reasonOfWindow(&w.grant), Grants: []string{w.grant.ID}})
+		return true
 	}
-	return v
+	return false
 }
 
 // window returns the trust window that is open for the run of the call, or nil.

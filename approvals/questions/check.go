@@ -1,7 +1,6 @@
 package questions
 
 import (
-	"fmt"
 	"maps"
 	"slices"
 	"strings"
@@ -110,12 +109,9 @@ func checkValues(at string, q *approvals.Question, a *approvals.Response) error 
 	return nil
 }
 
-// CheckFor refuses an action that does not fit a request: a question is answered or
-// denied, and a result is not answered.
+// CheckFor refuses an answer that is none to the request, and the fields of an answer in
+// another action.
 func CheckFor(r *approvals.Request, d *approvals.Decision) error {
-	if d.Action == approvals.ActionAnswer && r.Kind == approvals.KindResult {
-		return approvals.Invalid("action", "the request is about a result; use approve, modify_args or deny with a note")
-	}
 	if d.Action == approvals.ActionAnswer {
 		return Check(r, d)
 	}
@@ -126,9 +122,6 @@ func CheckFor(r *approvals.Request, d *approvals.Decision) error {
 		if one.given {
 			return approvals.Invalid(one.field, "it needs the action %q, not %q", approvals.ActionAnswer, d.Action)
 		}
-	}
-	if r.Asks() && d.Action != approvals.ActionDeny && d.Action != approvals.ActionAbortRun {
-		return fmt.Errorf("decide a question: %w", approvals.Invalid("action", "the request is a question; use answer or deny"))
 	}
 	return nil
 }

@@ -111,14 +111,11 @@ func TestCheckForOtherActions(t *testing.T) {
 		d     approvals.Decision
 		field string
 	}{
-		{asks, approvals.Decision{Action: approvals.ActionApprove}, "action"},
-		{asks, approvals.Decision{Action: approvals.ActionAllowAlways}, "action"},
 		{asks, approvals.Decision{Action: approvals.ActionDeny}, ""},
 		{asks, approvals.Decision{Action: approvals.ActionAbortRun}, ""},
 		{asks, approvals.Decision{Action: approvals.ActionAnswer, Response: approvals.Response{Answer: "x"}}, ""},
 		{asks, approvals.Decision{Action: approvals.ActionAnswer, Response: approvals.Response{Answer: " "}}, "answer"},
 		{asks, approvals.Decision{Action: approvals.ActionDeny, Response: approvals.Response{Selected: []string{"a"}}}, "selected"},
-		{&approvals.Request{Kind: approvals.KindResult}, approvals.Decision{Action: approvals.ActionAnswer, Response: approvals.Response{Answer: "x"}}, "action"},
 		{&approvals.Request{}, approvals.Decision{Action: approvals.ActionAnswer, Response: approvals.Response{Selected: []string{"a"}}}, "answer"},
 	} {
 		err := CheckFor(tt.r, &tt.d)

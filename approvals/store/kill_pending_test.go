@@ -94,6 +94,7 @@ func TestPromise4_RecordedFirst_PendingSurvivesKill(t *testing.T) {
 		if before.ToolName == "short" && now.Status == approvals.StatusExpired {
 			continue // on a slow machine
 		}
+		now.Actions = nil // added when the request is served
 		if diff := cmp.Diff(before, now); diff != "" {
 			t.Errorf("%s changed over the crash:\n%s", before.ToolName, diff)
 		}

@@ -51,7 +51,7 @@ func TestRememberOnlyWhatTheRulePermits(t *testing.T) {
 	s.press("esc", "j")
 	s.settled()
 	s.press("r")
-	s.shows("it takes 2 approvals")
+	s.shows("It needs 2 approvals")
 }
 
 // Wider patterns are shown with their effects as soon as the console has answered.
@@ -293,7 +293,7 @@ func TestOriginHasKnownPartsOnly(t *testing.T) {
 // A trust window is opened where the request offers one.
 func TestTrustWindow(t *testing.T) {
 	offered, other := bash("01A", "touch a.txt"), bash("01B", "ls")
-	offered.Details.Window = true
+	offered.Details.Window, offered.SessionID, offered.RunID = true, "s1", "r1"
 	s := begin(t, offered, other)
 	s.press("enter")
 	s.settled()

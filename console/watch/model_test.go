@@ -192,7 +192,7 @@ func TestRememberPatterns(t *testing.T) {
 	s.press("enter")
 	s.settled()
 	s.press("r")
-	s.shows("cannot be remembered")
+	s.shows("not to be remembered")
 	s.press("e")
 	s.shows("cannot be edited")
 }

@@ -2,7 +2,6 @@ package watch
 
 import (
 	"errors"
-	"fmt"
 	"strings"
 	"time"
 
@@ -116,10 +115,11 @@ func (v *review) key(r *approvals.Request, key tea.KeyPressMsg) tea.Cmd {
 	case "r":
 		return v.beginRemembering(r)
 	case "t":
-		if r == nil || r.Details.Window {
-			return v.release(r, approvals.Decision{Action: approvals.ActionApprove, Window: trustTime})
+		if r != nil && r.ActionsOf().Window.Reason != "" {
+			v.notice = "No trust window. " + r.ActionsOf().Window.Reason
+			return nil
 		}
-		v.notice = "No trust window: the policy has no workspace, or the rule does not permit it."
+		return v.release(r, approvals.Decision{Action: approvals.ActionApprove, Window: trustTime})
 	default:
 		v.pager.scroll(key, v.bodyHeight(r))
 	}
@@ -211,12 +211,7 @@ func (v *review) edit(r *approvals.Request, arguments []byte) tea.Cmd {
 	if !v.mayDecide(r, true) {
 		return nil
 	}
-	if r.Asks() {
-		v.notice = "A question has no arguments to edit: a answers it, d declines."
-		return nil
-	}
-	if r.Details.Fixed {
-		v.notice = "The arguments of this call cannot be edited: approve or deny it as it is."
+	if v.notice = r.ActionsOf().Edit.Reason; v.notice != "" {
 		return nil
 	}
 	return v.do.edit(r.ID, arguments)
@@ -261,17 +256,11 @@ func (v *review) beginRemembering(r *approvals.Request) tea.Cmd {
 	if !v.mayDecide(r, false) {
 		return nil
 	}
-	scopes := r.GrantScopesOf()
-	switch {
-	case !r.AllowRemember || len(scopes) == 0:
-		v.notice = "This call cannot be remembered: its rule does not permit it."
-	case r.RequiredApprovals > 1:
-		v.notice = fmt.Sprintf("This call cannot be remembered: it takes %d approvals.", r.RequiredApprovals)
-	default:
-		v.question.mode, v.question.grant = remembering, newGrantDraft(r, scopes)
-		return v.do.suggest(r.ID)
+	if v.notice = r.ActionsOf().Never.Reason; v.notice != "" {
+		return nil
 	}
-	return nil
+	v.question.mode, v.question.grant = remembering, newGrantDraft(r, r.GrantScopesOf())
+	return v.do.suggest(r.ID)
 }
 
 func (v *review) remember(r *approvals.Request, key tea.KeyPressMsg, now time.Time) tea.Cmd {
@@ -358,10 +347,27 @@ func (v *review) rights(f *footer, r *approvals.Request) (keys string) {
 	case r != nil && r.Kind == approvals.KindResult:
 		return "a approve · d deny · e edit · v JSON · Esc list · ? keys"
 	}
-	if r != nil && r.Details.Window {
-		return "a approve · t trust · d deny · w answer · e edit · r remember · ? keys"
+	return possibleKeys(r)
+}
+
+// possibleKeys returns the keys for the answers that a call takes; of nil, which is not read yet, the usual ones.
+func possibleKeys(r *approvals.Request) string {
+	if r == nil {
+		return "a approve · d deny · w answer · e edit · r remember · Esc list · ? keys"
 	}
-	return "a approve · d deny · w answer · e edit · r remember · Esc list · ? keys"
+	all := r.ActionsOf()
+	keys, escape := "a approve · ", "Esc list · "
+	if all.Window.Reason == "" {
+		keys, escape = keys+"t trust · ", "" // a line has 80 columns
+	}
+	keys += "d deny · w answer · "
+	if all.Edit.Reason == "" {
+		keys += "e edit · "
+	}
+	if all.Never.Reason == "" {
+		keys += "r remember · "
+	}
+	return keys + escape + "? keys"
 }
 
 // bodyHeight returns how many lines are between head and foot.

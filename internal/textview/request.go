@@ -14,16 +14,17 @@ import (
 
 // remembering writes what may be remembered of a decision.
 func remembering(r *approvals.Request, line func(name, value string)) {
-	if !r.AllowRemember {
+	possible := r.ActionsOf()
+	if possible.Always.Reason != "" {
 		return
 	}
-	if r.Details.Window {
+	if possible.Window.Reason == "" {
 		line("--window", "TIME, at most 1h: reads and writes of the run in the workspace pass")
 	}
 	if r.Details.Folder != "" {
 		line("Folder", fmt.Sprintf("%s is outside of the workspace; to add it for this run: heldcall runs add-folder %s %s", r.Details.Folder, r.RunID, r.Details.Folder))
 	}
-	for _, pattern := range r.SuggestedPatterns {
+	for _, pattern := range possible.Always.Patterns {
 		line("Suggested", pattern)
 	}
 	if always := r.DefaultGrant(); always != nil && len(always.Patterns) > 0 {
@@ -64,8 +65,12 @@ func DecisionCommands(r *approvals.Request, id, flags string) string {
 	case r.Details.Confirm != "":
 		return fmt.Sprintf("\nheldcall approve %s --confirm %s%s\n", id, sanitize.Line(ShellWord(r.Details.Confirm)), flags) + deny
 	}
-	text := fmt.Sprintf("\nheldcall approve %[1]s%[2]s\n%[3]sheldcall modify %[1]s%[2]s\n", id, flags, deny)
-	if r.AllowRemember {
+	possible := r.ActionsOf()
+	text := fmt.Sprintf("\nheldcall approve %s%s\n", id, flags) + deny
+	if possible.Edit.Reason == "" {
+		text += fmt.Sprintf("heldcall modify %s%s\n", id, flags)
+	}
+	if possible.Always.Reason == "" {
 		text += fmt.Sprintf("heldcall approve %s --always%s\n", id, flags)
 	}
 	return text

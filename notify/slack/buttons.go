@@ -41,7 +41,8 @@ func (c *cards) buttons(r *approvals.Request, whole bool) *slackapi.ActionBlock 
 	case !slices.Contains([]approvals.Kind{"", approvals.KindPermission, approvals.KindResult}, r.Kind):
 		return nil
 	}
-	whole = whole && r.Details.Confirm == "" && !r.Details.Passkey // a click confirms nothing
+	possible := r.ActionsOf()
+	whole = whole && possible.Batch.Reason == "" // a click confirms nothing
 	var row []slackapi.BlockElement
 	button := func(action, text string) *slackapi.ButtonBlockElement {
 		b := slackapi.NewButtonBlockElement(action, r.ID, plain(text))
@@ -66,14 +67,14 @@ func (c *cards) buttons(r *approvals.Request, whole bool) *slackapi.ActionBlock 
 }
 
 func editable(r *approvals.Request) bool {
-	return !r.Details.Fixed && r.OneDecides() && units(sanitize.Indented(r.Arguments)) <= maxSection
+	return r.ActionsOf().Edit.Reason == "" && r.OneDecides() && units(sanitize.Indented(r.Arguments)) <= maxSection
 }
 
 // promise describes the calls that "allow always" would allow; ok is false where the text
 // would be cut, or the call cannot be remembered. Wider patterns are chosen in the inbox.
 func promise(r *approvals.Request) (text string, ok bool) {
 	terms := r.DefaultGrant()
-	if terms == nil || !r.OneDecides() || len(terms.Patterns) == 0 {
+	if terms == nil || r.ActionsOf().Always.Reason != "" || !r.OneDecides() || len(terms.Patterns) == 0 {
 		return "", false
 	}
 	coded := make([]string, len(terms.Patterns))

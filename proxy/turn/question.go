@@ -23,7 +23,7 @@ func (r *review) newRequest(j *judgedCall, answer *intercept.Answer) approvals.R
 	q.SuggestedPatterns, q.AllowRemember, q.RememberScopes = j.verdict.Suggested, j.verdict.AllowRemember, j.verdict.RememberScopes
 	q.Effects, q.Details.ByDefault = j.verdict.Effects, j.verdict.ByDefault
 	q.Details.Confirm = j.verdict.Confirmation(j.call.Name)
-	q.Details.Window = j.verdict.Window && q.PermitsWindow()
+	q.Details.Window, q.Details.DenyOnly = j.verdict.Window, j.verdict.DenyOnly
 	if q.PermitsFolder() {
 		q.Details.Folder = j.verdict.Folder
 	}
