@@ -50,6 +50,7 @@ rules:
 		want string
 	}{
 		"a file of another repository":     {write(other + "/src/a.go"), other},
+		"a file in its root":               {write(other + "/a.go"), other},
 		"a new folder of it":               {write(other + "/new/deep/a.go"), other},
 		"a path with dots":                 {write("../other/src/a.go"), other},
 		"a command":                        {bash("cat " + other + "/src/a.go"), other},

@@ -20,7 +20,7 @@ type Places struct {
 	read    usedPaths                  // see Used
 	secret  *string                    // see Reading.Secret; nil: not needed yet
 	globs   map[string]bool            // words with globs, and whether they may name secrets
-	found   map[string]workspace.Place // by text
+	found   map[string]workspace.Place // paths of the call, by text
 	reached *reached                   // what the call reaches, where heldcall sees the files
 
 	foreignShell fact[string]      // see findForeignShell
@@ -49,14 +49,14 @@ type Used struct {
 	Selections []match.Selection
 }
 
-// find returns where a path is.
+// find returns where a path of the call is.
 func (p *Places) find(text string) workspace.Place {
 	if !p.call.Known.Workspace.HasFolders() {
 		return p.call.Known.Workspace.Find(text, nil)
 	}
 	place, known := p.found[text]
 	if !known {
-		place = p.call.Known.Workspace.Find(text, p.call.Known.Profiles.isSensitive)
+		place = p.Place(text)
 		if p.found == nil {
 			p.found = map[string]workspace.Place{}
 		}
@@ -65,8 +65,10 @@ func (p *Places) find(text string) workspace.Place {
 	return place
 }
 
-// Place returns where a path is, as far as that is known.
-func (p *Places) Place(text string) workspace.Place { return p.find(text) }
+// Place returns where a path is, as far as that is known. It need not be one of the call.
+func (p *Places) Place(text string) workspace.Place {
+	return p.call.Known.Workspace.Find(text, p.call.Known.Profiles.isSensitive)
+}
 
 // leaves reports whether a path is not certainly inside the workspace.
 func (p *Places) leaves(text string) bool {
