@@ -8,7 +8,7 @@ import (
 )
 
 // Actions are the answers that a pending request takes. Each has its Reason if it is not possible, in one sentence. What
-// a reviewer may do depends on their rights too. The gate refuses what is not possible, with the same reason.
+// a reviewer may do depends on their rights too. The gate refuses the others, with the same reasons.
 type Actions struct {
 	Approve ActionState  `json:"approve"` // of a result: the model reads it
 	Deny    ActionState  `json:"deny"`
@@ -63,7 +63,9 @@ func (r *Request) CheckPossible(d *Decision) error {
 			field, state = "window", all.Window
 		}
 	case ActionModifyArgs:
-		state = all.Edit
+		if state = all.Edit; r.Details.Fixed {
+			field = "modified_args"
+		}
 	case ActionAnswer:
 		state = all.Answer
 	case ActionAllowAlways:

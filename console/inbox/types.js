@@ -37,8 +37,13 @@
  * @property {Details} details
  * @property {{state: 'waiting'|'released'|'not_released', reason: string, at?: string}} [outcome] of the approval of a call
  * @property {{state: 'attached'|'detached'|'parked', since: string}} [agent] none: the turn has ended
+ * @property {Actions} [actions] what a pending request takes; none: it has ended
  * @property {string} [together] the same in pending requests that may be one question with one answer; none: it is decided by itself
  */
+
+/** @typedef {{reason: string}} ActionState why an action is not possible; '': it is */
+
+/** @typedef {Record<'approve'|'deny'|'edit'|'answer'|'window'|'batch', ActionState> & Record<'always'|'never', ActionState & {patterns?: string[]}>} Actions */
 
 /**
  * @typedef {Object} Suggestion

@@ -5,7 +5,7 @@ import { causesOf, effectParts, targetsText } from '../effects.js';
 import { TIMEOUT, afterApproval, byWhom } from '../decide.js';
 import { write } from '../text/json.js';
 import { button, countdown, el, elapsed, hostile, riskBadge } from './dom.js';
-import { LOADING, alone, asks, approvalsOf, hindrance, spent } from '../session.js';
+import { LOADING, alone, approvalsOf, hindrance, spent } from '../session.js';
 import { state } from '../store.js';
 import { plain } from '../text/visible.js';
 import { isResult, wordsFor } from '../words.js';
@@ -23,8 +23,10 @@ import { Folds, drawFile, drawFlags, drawPart, drawTable, drawText, plural } fro
  * The state of a call while it is shown: it survives when the call is drawn again.
  */
 export class Card {
-	mode = /** @type {'read'|'deny'|'edit'|'remember'|'confirm'} */ ('read');
+	mode = /** @type {'read'|'deny'|'edit'|'answer'|'remember'|'confirm'} */ ('read');
 	raw = false;
+	/** Whether the menu of the other answers is open. */
+	menu = false;
 	busy = false;
 	/** An approval that is about to be sent. @type {import('../undo.js').Delay|null} */
 	delay = null;
@@ -223,6 +225,7 @@ function drawEnd(card) {
 	const error = card.error ? [el('p', { class: 'error', role: 'alert' }, hostile(card.error))] : [];
 	if (card.mode === 'deny') return [drawDenial(card, error)];
 	if (card.mode === 'edit') return [drawEditor(card, error)];
+	if (card.mode === 'answer') return [drawWords(card, error)];
 	if (card.mode === 'confirm') return [drawConfirm(card, error)];
 	if (card.mode === 'remember') return [drawMemory(card, error)];
 	if (card.request.details.questions) return [drawAnswer(card, error)];
@@ -264,12 +267,51 @@ function drawButtons(card) {
 	return el('div', { class: 'actions' },
 		useless && el('p', { class: 'why', id }, hostile(useless)),
 		button(card.request.details.passkey ? 'Approve with passkey' : 'Approve', () => card.decide(card, { action: 'approve' }), { class: 'good approve', ...press('a', unready), ...(folded > 0 ? { disabled: true } : {}) }),
+		why,
 		button('Deny…', () => card.enter('deny'), { class: 'bad deny', ...press('d', hindered) }),
-		byOne && card.request.details.window && button('Approve, trust 15 min', () => card.decide(card, { action: 'approve', window: '15m' }), {
-			class: 'window', disabled: card.busy || unready !== '' || folded > 0, title: 'Also opens a trust window: for 15 minutes, calls of this run pass that only read and write in the workspace.' }),
-		byOne && !card.request.details.fixed && button('Edit…', () => card.enter('edit'), { class: 'edit', ...press('e', unready) }),
-		byOne && card.request.allow_remember && button('Always allow…', () => card.enter('remember'), { class: 'always', ...press('r', unready) }),
-		why);
+		byOne && drawMenu(card, { disabled: card.busy || unready !== '', 'aria-describedby': unready ? id : null }, folded > 0));
+}
+
+/**
+ * The other answers to a call: buttons for those that the server states as possible, a line with the reason for the rest.
+ * @param {Card} card @param {Record<string, any>} state of its buttons @param {boolean} isFolded whether a part of the call is not shown
+ */
+function drawMenu(card, state, isFolded) {
+	const { actions } = card.request;
+	if (!actions) return false;
+	const forever = actions.always.reason ? actions.never : actions.always;
+	/** @type {[string, {reason: string}, () => void, Record<string, any>][]} */
+	const entries = [
+		['Edit…', actions.edit, () => card.enter('edit'), { class: 'edit', 'aria-keyshortcuts': 'e' }],
+		['Answer in words…', actions.answer, () => card.enter('answer'), { class: 'words' }],
+		[actions.always.reason && !actions.never.reason ? 'Always deny…' : 'Always allow…', forever, () => card.enter('remember'), { class: 'always', 'aria-keyshortcuts': 'r' }],
+		['Approve, trust 15 min', actions.window, () => card.decide(card, { action: 'approve', window: '15m' }),
+			{ class: 'window', title: 'Also opens a trust window: for 15 minutes, calls of this run pass that only read and write in the workspace.', ...(isFolded ? { disabled: true } : {}) }],
+	];
+	const menu = /** @type {HTMLDetailsElement} */ (el('details', { class: 'more', open: card.menu, on: { toggle: () => { card.menu = menu.open; } } },
+		el('summary', { id: `more-${card.request.id}` }, 'More'),
+		el('div', { class: 'entries' }, entries.map(([name, { reason }, press, more]) => (reason
+			? el('p', { class: 'off' }, el('strong', {}, name.replace('…', '')), ' ', hostile(reason))
+			: button(name, press, { ...state, ...more, ...(more.disabled || state.disabled ? { disabled: true } : {}) }))))));
+	return menu;
+}
+
+/** The form in which a call is answered in words. @param {Card} card @param {HTMLElement[]} error */
+function drawWords(card, error) {
+	const id = `words-${card.request.id}`;
+	const words = /** @type {HTMLTextAreaElement} */ (el('textarea', { id, rows: 3, maxlength: 4000, on: { input: () => { card.note = words.value; } } }));
+	words.value = card.note;
+	const submit = (/** @type {Event} */ event) => {
+		event.preventDefault();
+		if (card.busy) return;
+		if (card.note.trim()) card.decide(card, { action: 'answer', answer: card.note.trim() });
+		else card.progress(false, 'Write the answer first.');
+	};
+	return el('form', { on: { submit } },
+		el('label', { for: id }, 'Answer in place of the call, which does not run (sent to the model) '), words, ...error,
+		el('div', { class: 'buttons' },
+			el('button', { type: 'submit', class: 'good', disabled: card.busy }, 'Answer'),
+			button('Cancel', () => card.enter('read'), { class: 'quiet' })));
 }
 
 /** @param {Card} card @param {HTMLElement[]} error */
@@ -284,15 +326,10 @@ function drawDenial(card, error) {
 		event.preventDefault();
 		if (!card.busy) card.decide(card, card.note.trim() ? { action: 'deny', note: card.note.trim() } : { action: 'deny' });
 	};
-	const answer = () => {
-		if (card.note.trim()) card.decide(card, { action: 'answer', answer: card.note.trim() });
-		else card.progress(false, 'Write the answer first.');
-	};
 	return el('form', { on: { submit } },
 		el('label', { for: id }, 'Reason (sent to the model) '), note, ...error,
 		el('div', { class: 'buttons' },
 			el('button', { type: 'submit', class: 'bad', disabled: card.busy }, 'Deny'),
-			!asks(card.request) && !isResult(card.request) && button('Answer without denying', answer, { class: 'quiet', disabled: card.busy, title: 'The call does not run, and the model reads your words as an answer.' }),
 			button('Cancel', () => card.enter('read'), { class: 'quiet' })));
 }
 

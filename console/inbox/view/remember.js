@@ -37,7 +37,7 @@ export function scopesOf({ principal, session_id: session, remember_scopes: poss
 /** The exact patterns are chosen: one for each command of a script, all of which it takes. A wider one has a *. @param {Request} request @returns {Memory} */
 export function memoryOf(request) {
 	const { patterns, scope, expires } = request.details.remember ?? { patterns: [], scope: scopesOf(request)[0]?.[0] ?? '', expires: '8h' };
-	return { effect: 'allow', chosen: new Set(patterns), typed: '', scope, lasts: durationOf(expires), note: '', template: '', ready: null };
+	return { effect: request.actions?.always.reason ? 'deny' : 'allow', chosen: new Set(patterns), typed: '', scope, lasts: durationOf(expires), note: '', template: '', ready: null };
 }
 
 /** The patterns that are chosen or typed. @param {Memory} memory */
@@ -124,7 +124,9 @@ function drawFields(request, memory, edited) {
 	const typed = textField(`typed-${id}`, 'Other patterns, one per line', memory.typed, 'bash(npm run *)', (value) => { memory.typed = value; edited(); });
 	const note = textField(`why-${id}`, 'Note', memory.note, '', (value) => { memory.note = value; });
 	return [
-		effectField(`effect-${id}`, memory.effect, (effect) => { memory.effect = effect; edited(); }),
+		request.actions?.always.reason
+			? el('p', { class: 'hint' }, hostile(request.actions.always.reason))
+			: effectField(`effect-${id}`, memory.effect, (effect) => { memory.effect = effect; edited(); }),
 		el('fieldset', { class: 'tall' }, el('legend', {}, 'Matching'), patterns, typed),
 		el('div', { class: 'pair' },
 			choiceField(`scope-${id}`, 'Applies to', scopesOf(request), memory.scope, (value) => { memory.scope = value; edited(); }),

@@ -56,7 +56,7 @@ flows('deciding', {
 		const answer = stage.held.hold([transfer], { ...around, tools });
 		const page = await stage.open();
 		await stage.look(page, 'transfer_money');
-		await page.getByRole('button', { name: 'Edit…' }).click();
+		await stage.pressMore(page, 'Edit…');
 		const send = page.getByRole('button', { name: 'Approve with changes' });
 		assert.ok(await send.isDisabled(), 'nothing is changed yet');
 		await page.getByLabel('amount').fill('99,5');
@@ -78,7 +78,7 @@ flows('deciding', {
 		const answer = stage.held.hold([push], around);
 		const page = await stage.open();
 		await stage.look(page, 'bash');
-		await page.getByRole('button', { name: 'Edit…' }).click();
+		await stage.pressMore(page, 'Edit…');
 		await page.getByLabel('command').fill('git status');
 		await page.getByRole('button', { name: 'Edit as JSON' }).click();
 		const json = page.getByLabel('Arguments as JSON');
@@ -111,6 +111,7 @@ flows('deciding', {
 		const answer = stage.held.hold([large], around);
 		await stage.look(page, 'write_file');
 		await page.locator('.call').getByText('Loading the whole call…').waitFor();
+		await page.locator('.more > summary').click();
 		for (const name of [/^Approve/, /^Edit/, /^Always allow/]) assert.ok(await page.locator('.call').getByRole('button', { name }).isDisabled(), String(name));
 		assert.ok(await page.getByRole('button', { name: 'Deny…' }).isEnabled());
 		await page.keyboard.press('a');

@@ -11,7 +11,7 @@ flows('grants', {
 		const answer = stage.held.hold([check('lint')], session);
 		const page = await stage.open();
 		await stage.look(page, 'bash');
-		await page.getByRole('button', { name: 'Always allow…' }).click();
+		await stage.pressMore(page, 'Always allow…');
 		const form = page.locator('.call form');
 		await form.getByText(/It would have covered [1-9]/).waitFor();
 		await form.getByText('bash(go test:./**)', { exact: true }).click();
@@ -44,7 +44,7 @@ flows('grants', {
 		const answer = stage.held.hold([script('deploy')], session);
 		const page = await stage.open();
 		await stage.look(page, 'bash');
-		await page.getByRole('button', { name: 'Always allow…' }).click();
+		await stage.pressMore(page, 'Always allow…');
 		const form = page.locator('.call form');
 		await form.getByRole('button', { name: 'Scripts of the project' }).click();
 		assert.equal(await form.getByLabel('Applies to').inputValue(), 'session');
@@ -67,7 +67,7 @@ flows('grants', {
 		stage.held.begin([{ name: 'one_conversation', arguments: { n: 1 } }], around);
 		const page = await stage.open();
 		await stage.look(page, 'one_conversation');
-		await page.getByRole('button', { name: 'Always allow…' }).click();
+		await stage.pressMore(page, 'Always allow…');
 		const form = page.locator('.call form');
 		await form.getByText('Everybody’s scripts: not for this call').waitFor();
 		assert.equal(await form.getByRole('button', { name: 'Everybody’s scripts' }).count(), 0);
@@ -78,7 +78,7 @@ flows('grants', {
 		stage.held.begin([script('lint')], around);
 		const page = await stage.open();
 		await stage.look(page, 'bash');
-		await page.getByRole('button', { name: 'Always allow…' }).click();
+		await stage.pressMore(page, 'Always allow…');
 		const form = page.locator('.call form');
 		for (const box of await form.getByRole('checkbox').all()) await box.uncheck();
 		assert.ok(await form.getByRole('button', { name: 'Approve and always allow' }).isDisabled());
@@ -148,7 +148,7 @@ flows('grants', {
 		const answer = stage.held.hold([{ name: 'bash', arguments: { command: 'git push --force' } }], session);
 		const page = await stage.open();
 		await stage.look(page, 'bash');
-		if (stage.phone) await page.getByRole('button', { name: 'Always allow…' }).click();
+		if (stage.phone) await stage.pressMore(page, 'Always allow…');
 		else await page.keyboard.press('r');
 		await page.getByLabel('deny').check();
 		await page.getByLabel('Note').fill('Never by force.');

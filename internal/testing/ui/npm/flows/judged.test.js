@@ -17,7 +17,7 @@ flows('judged results', {
 		await stage.check(page);
 		await stage.shot(page, 'judged-result');
 		await stage.settled(page);
-		await page.getByRole('button', { name: 'Edit…' }).click();
+		await stage.pressMore(page, 'Edit…');
 		await page.locator('form textarea').first().fill('Nothing to see.');
 		await page.getByText('The model reads this text in place of the result').waitFor();
 		await stage.check(page);

@@ -161,7 +161,7 @@ flows('panels with the keyboard', {
 		const { page, ...judged } = await judge(stage, 'fine');
 		await reach(page, button(page, 'Approve'));
 		await press(page, 'Tab', button(page, 'Deny…'));
-		await press(page, 'Tab', button(page, 'Edit…'));
+		await press(page, 'Tab', page.locator('.more > summary'));
 		await press(page, 'Shift+Tab', button(page, 'Deny…'));
 		await press(page, 'Shift+Tab', button(page, 'Approve'));
 		await page.keyboard.press('Space');
@@ -190,7 +190,9 @@ flows('panels with the keyboard', {
 	async 'a result is edited'(stage) {
 		const { page, ...judged } = await judge(stage, 'long');
 		const text = page.locator('.call form textarea');
-		await reach(page, button(page, 'Edit…'));
+		await reach(page, page.locator('.more > summary'));
+		await page.keyboard.press('Enter');
+		await press(page, 'Tab', button(page, 'Edit…'));
 		await press(page, 'Enter', text);
 		await press(page, 'Tab', button(page, 'Cancel')); // nothing is changed yet
 		await press(page, 'Shift+Tab', text);

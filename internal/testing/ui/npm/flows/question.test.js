@@ -182,7 +182,7 @@ flows('questions', {
 		await stage.look(page, 'request_decision');
 		await page.getByRole('button', { name: 'Decline…' }).click();
 		await page.getByLabel('Reason (sent to the model)').fill('Decide yourself.');
-		assert.equal(await page.getByRole('button', { name: 'Answer without denying' }).count(), 0);
+		assert.equal(await page.locator('.more').count(), 0);
 		await stage.check(page);
 		await page.getByRole('button', { name: 'Deny', exact: true }).click();
 		await page.getByText('Denied: request_decision').waitFor();
@@ -194,12 +194,12 @@ flows('questions', {
 		const answer = stage.held.hold([push], agent);
 		const page = await stage.open();
 		await stage.look(page, 'bash');
-		await page.getByRole('button', { name: 'Deny…' }).click();
-		await page.getByRole('button', { name: 'Answer without denying' }).click();
+		await stage.pressMore(page, 'Answer in words…');
+		await page.getByRole('button', { name: 'Answer', exact: true }).click();
 		await page.getByRole('alert').getByText('Write the answer first.').waitFor();
-		await page.getByLabel('Reason (sent to the model)').fill('Wait until Monday.');
+		await page.getByLabel('Answer in place of the call').fill('Wait until Monday.');
 		await stage.check(page);
-		await page.getByRole('button', { name: 'Answer without denying' }).click();
+		await page.getByRole('button', { name: 'Answer', exact: true }).click();
 		await page.getByText('Answered: bash').waitFor();
 		const { request } = await decided(stage, answer);
 		assert.deepEqual([request.status, request.decisions[0].answer], ['answered', 'Wait until Monday.']);

@@ -14,7 +14,7 @@ flows('window', {
 		const first = stage.held.hold([write('first.txt')], about);
 		const page = await stage.open();
 		await stage.look(page, 'first.txt');
-		await page.getByRole('button', { name: 'Approve, trust 15 min' }).click();
+		await stage.pressMore(page, 'Approve, trust 15 min');
 		await page.getByText('Approved: Write').waitFor();
 		assert.equal((await first).choices[0].message.tool_calls.length, 1);
 		await passes(write('second.txt'), 'nobody was asked');
@@ -38,7 +38,10 @@ flows('window', {
 		stage.held.begin([{ name: 'ask_each_time', arguments: { n: 1 } }]);
 		const page = await stage.open();
 		await stage.look(page, 'ask_each_time');
-		await page.locator('button.approve').waitFor();
-		assert.equal(await page.getByRole('button', { name: /trust/ }).count(), 0);
+		await page.locator('.more > summary').click();
+		await page.locator('.more .off', { hasText: 'not to be remembered' }).first().waitFor();
+		assert.equal(await page.getByRole('button', { name: /trust|Always/ }).count(), 0);
+		await stage.check(page);
+		await stage.shot(page, 'more');
 	},
 }, { workspace: true });

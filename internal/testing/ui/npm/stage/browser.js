@@ -132,6 +132,13 @@ export class Stage {
 		await page.locator('#main:not([data-moved])').waitFor({ state: 'attached' });
 	}
 
+	/** Presses a button of the menu of a card, the first one with it where there are several. */
+	async pressMore(page, name) {
+		const card = page.locator('.call', { has: page.locator('.more') }).first();
+		if (!await card.locator('.more[open]').count()) await card.locator('.more > summary').click();
+		await card.getByRole('button', { name }).click();
+	}
+
 	/** Waits until this tool is asked about, and returns the requests. */
 	async asked(tool) {
 		for (;;) {
