@@ -81,7 +81,7 @@ function drawFields(card, question, i) {
 		several && el('p', { class: 'hint' }, `Select up to ${most}.`), options,
 		question.allow_free_text && drawText(own, `${id}-text`, options.length > 0 ? 'Or answer in your own words' : 'Your answer'),
 		(question.fields ?? []).map((field, n) => drawField(card, own, field, `${id}-field-${n}`)),
-		question.default && el('p', { class: 'hint' }, 'If nobody answers in time: ', hostile(question.default)));
+		question.default && el('p', { class: 'hint' }, 'If nobody answers in time: ', hostile((question.options ?? []).find(({ id: one }) => one === question.default)?.label ?? question.default)));
 }
 
 /** @param {Entered} own @param {string} id @param {string} label */
@@ -100,7 +100,7 @@ function drawField(card, own, field, id) {
 	}));
 	input.value = own.values.get(field.name) ?? field.default ?? '';
 	return el('div', {},
-		el('label', { for: id }, hostile(field.label || field.name), field.required ? ' (required)' : '', ' ', el('code', {}, hostile(field.name))), input,
+		el('label', { for: id }, hostile(field.label || field.name), field.required ? ' (required)' : '', field.label && field.label !== field.name && [' ', el('code', {}, hostile(field.name))]), input,
 		field.secret && el('div', { class: 'buttons' }, button(shown ? 'Hide' : 'Show', () => {
 			if (shown) own.shown.delete(field.name);
 			else own.shown.add(field.name);

@@ -177,9 +177,10 @@ flows('questions', {
 	},
 
 	async 'a question is declined with a note'(stage) {
-		const answer = stage.held.hold([decision()], agent);
+		const answer = stage.held.hold([decision({ default: 'later', options: [{ id: 'later', label: 'Not this week' }, { id: 'now', label: 'At once' }] })], agent);
 		const page = await stage.open();
 		await stage.look(page, 'request_decision');
+		await page.getByText('If nobody answers in time: Not this week').waitFor();
 		await page.getByRole('button', { name: 'Decline…' }).click();
 		await page.getByLabel('Reason (sent to the model)').fill('Decide yourself.');
 		assert.equal(await page.locator('.more').count(), 0);
