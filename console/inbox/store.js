@@ -160,8 +160,9 @@ export function select(id) {
 	changed(0);
 }
 
-/** Forgets everything, as when the person at the page has been signed out. */
+/** Forgets everything, as when the person at the page has been signed out; what they have not sent is not sent. */
 export function forget() {
+	for (const { undo } of state.leaving.values()) undo();
 	state.me = null;
 	state.loaded = false;
 	state.requests.clear();

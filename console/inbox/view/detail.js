@@ -102,7 +102,7 @@ function drawNothing() {
 	cards.clear();
 	shownTurn = '';
 	if (state.selected) return;
-	const message = !state.loaded ? (state.connection === 'lost' ? 'Can’t reach heldcall.' : 'Connecting…') : state.requests.size > 0 ? 'Choose a request on the left.' : '';
+	const message = !state.loaded ? (state.connection === 'lost' ? 'Can’t reach heldcall.' : 'Connecting…') : [...state.requests.keys()].some((id) => !state.leaving.has(id)) ? 'Choose a request on the left.' : '';
 	if (message) return fill(place, el('div', { class: 'empty' }, el('p', {}, message)));
 	fill(place, el('div', { class: 'empty' }, el('h2', {}, 'Nothing to review'), el('p', {}, 'Calls allowed by policy run without asking.')));
 }

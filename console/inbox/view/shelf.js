@@ -21,13 +21,16 @@ let shelved = [];
 let entries;
 /** @type {HTMLElement} */
 let title;
+/** @type {HTMLDetailsElement} */
+let shelf;
 
 /** Builds the shelf, with the setting whether everything can be undone. */
 export function buildShelf() {
 	const all = /** @type {HTMLInputElement} */ (el('input', { type: 'checkbox', checked: undoesAll(), on: { change: () => setUndoesAll(all.checked) } }));
 	[entries, title] = [el('ul', {}), el('summary', {})];
+	shelf = /** @type {HTMLDetailsElement} */ (el('details', { class: 'shelf', on: { toggle: draw } }, title, entries, el('label', {}, all, 'Send each decision after five seconds, with Undo')));
 	draw();
-	return el('details', { class: 'shelf' }, title, entries, el('label', { class: 'choice' }, all, 'Send each decision after five seconds, with Undo'));
+	return shelf;
 }
 
 /** Puts a decision on the shelf, in the place of an earlier one on the same request. @param {Shelved} decision */
@@ -44,7 +47,7 @@ export function unshelve(id) {
 
 function draw() {
 	fill(title, shelved.length > 0 ? `Just decided (${shelved.length})` : 'Just decided');
-	fill(entries, ...shelved.map(({ id, how, what, at, undo }) => el('li', {},
+	fill(entries, ...(shelf.open ? shelved : []).map(({ id, how, what, at, undo }) => el('li', {},
 		el('a', { href: `#/requests/${id}` }, el('strong', {}, how), ' ', what),
 		undo ? button('Undo', undo, { class: 'undo', 'aria-label': `Undo: ${what}` }) : at && elapsed(at))));
 }

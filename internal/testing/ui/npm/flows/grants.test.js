@@ -153,7 +153,7 @@ flows('grants', {
 		await page.getByLabel('deny').check();
 		await page.getByLabel('Note').fill('Never by force.');
 		await page.getByRole('button', { name: 'Deny and always deny' }).click();
-		await page.getByText('Denied and always denied').waitFor();
+		await page.getByText('Denied and always denied: bash · git push --force').waitFor();
 		assert.match((await answer).choices[0].message.content, /Understood/);
 	},
 }, { config: `

@@ -24,10 +24,11 @@ async function pending(stage, count) {
 	}
 }
 
-/** Opens a request with nothing folded, and returns what is read of it. */
-async function unfolded(stage, page, id) {
+/** Opens a request of a run of so many with nothing folded, and returns what is read of it. */
+async function unfolded(stage, page, id, count) {
 	await page.goto(`${stage.held.console}/#/requests/${id}`);
 	await page.locator(`[id="call-${id}"]`).waitFor();
+	await page.locator('.call').nth(count - 1).waitFor();
 	const unfold = page.getByRole('button', { name: 'Expand everything' });
 	while (await unfold.count()) await unfold.first().click();
 	return read(page);
@@ -40,7 +41,7 @@ flows('hostile texts', {
 			const tool = { type: 'function', function: { name: 'odd_tool', description: text, parameters: { type: 'object', properties: { value: { type: 'string', description: text } } } } };
 			stage.held.begin([{ name: 'odd_tool', arguments: { value: text, [text]: [text] } }, { name: 'bash', arguments: { command: text } }], { user: text, text, tools: [tool] });
 			let seen = '';
-			for (const { id } of await pending(stage, 2)) seen += await unfolded(stage, page, id);
+			for (const { id } of await pending(stage, 2)) seen += await unfolded(stage, page, id, 2);
 			const want = squeezed(shows ?? text).trim();
 			assert.ok(seen.split(want).length > 5, `${name}: ${want} is not seen in each place:\n${seen}`);
 			await inert(page, name);
@@ -70,7 +71,7 @@ flows('hostile texts', {
 			]);
 			const want = squeezed(shows ?? text).trim();
 			for (const { id } of await pending(stage, 6)) {
-				await unfolded(stage, page, id);
+				await unfolded(stage, page, id, 6);
 				for (const card of await page.locator('.call .body').all()) assert.ok(squeezed(await card.innerText()).includes(want), `${name}: ${want} is not seen in a card`);
 			}
 			await inert(page, name);

@@ -47,6 +47,7 @@ flows('passkey', {
 		await approve.click();
 		await page.getByText('You have no passkey yet. Register one on the page Passkeys, then approve.').waitFor();
 		await stage.check(page);
+		if (stage.phone) await page.getByRole('link', { name: 'All requests' }).click();
 		await page.getByRole('link', { name: 'Passkeys' }).click();
 		await page.getByText('No passkeys.').waitFor();
 		await register(page, `Device (${stage.size})`);
@@ -69,6 +70,7 @@ flows('passkey', {
 		assert.equal((await answer).choices[0].message.tool_calls.length, 1);
 		await page.goto(`${page.url().split('#')[0]}#/requests/${id}`);
 		await page.getByText('with a passkey').waitFor();
+		if (stage.phone) await page.getByRole('link', { name: 'All requests' }).click();
 		await page.getByRole('link', { name: 'Passkeys' }).click();
 		await page.getByText('· used ').waitFor();
 		await revokeAll(page);

@@ -48,7 +48,7 @@ flows('questions', {
 		await page.getByText('Answered: request_decision').waitFor();
 		assert.deepEqual((await decided(stage, answer)).decision.selected, ['main']);
 		await page.goto(`${stage.held.console}/#/history`);
-		await page.getByText('request_decision').first().waitFor();
+		await page.locator('.entry', { hasText: 'request_decision' }).first().waitFor();
 	},
 
 	async 'as many options are selected as the model allows'(stage) {
