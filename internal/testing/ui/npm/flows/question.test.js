@@ -158,7 +158,7 @@ flows('questions', {
 		] } }], agent);
 		const page = await stage.open();
 		await stage.look(page, 'request_input');
-		assert.equal(await page.getByRole('group').count(), 3);
+		assert.equal(await page.locator('#main').getByRole('group').count(), 3);
 		await page.getByRole('radio').first().check();
 		await page.getByLabel('Your answer').fill('It is Monday.');
 		await page.getByLabel('Host').fill('DB');
