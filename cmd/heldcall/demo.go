@@ -7,7 +7,6 @@ import (
 	"os"
 	"os/exec"
 	"os/signal"
-	"path/filepath"
 	"syscall"
 
 	"github.com/heldcall/heldcall/app"
@@ -80,7 +79,7 @@ func (a *audience) Write(p []byte) (int, error) {
 }
 
 // self is how a shell starts this program: by its name where that finds it, else
-// by its path, as with `go run`, relative to a folder above it.
+// by its path, as with `go run`.
 func self() string {
 	path, err := os.Executable()
 	if err != nil {
@@ -88,11 +87,6 @@ func self() string {
 	}
 	if installed, err := exec.LookPath("heldcall"); err == nil && sameFile(installed, path) {
 		return "heldcall"
-	}
-	if here, err := os.Getwd(); err == nil {
-		if near, err := filepath.Rel(here, path); err == nil && filepath.IsLocal(near) && near != filepath.Base(near) {
-			path = near
-		}
 	}
 	return textview.ShellWord(path)
 }

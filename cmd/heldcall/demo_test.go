@@ -28,11 +28,11 @@ func TestDemoIsAnsweredFromAnotherTerminal(t *testing.T) {
 		printed string
 		command func(match []string) []string
 	}{
-		{`(?m)^  \S+ deny (\S+) --note 'keep the drafts' --console (\S+)$`, func(m []string) []string {
-			return []string{"deny", m[1], "--note", "keep the drafts", "--console", m[2]}
+		{`(?m)^  export HELDCALL_CONSOLE=(\S+)\n.*\n  \S+ deny (\S+) --note 'keep the drafts'$`, func(m []string) []string {
+			return []string{"deny", m[2], "--note", "keep the drafts", "--console", m[1]}
 		}},
-		{`(?s)leave the drafts.*\n  \S+ approve (\S+) --console (\S+)\n`, func(m []string) []string {
-			return []string{"approve", m[1], "--console", m[2]}
+		{`(?s)leave the drafts.*\n  export HELDCALL_CONSOLE=(\S+)\n  \S+ approve (\S+)\n`, func(m []string) []string {
+			return []string{"approve", m[2], "--console", m[1]}
 		}},
 	} {
 		command := c.command(screen.await(ctx, t, c.printed))
@@ -42,7 +42,7 @@ func TestDemoIsAnsweredFromAnotherTerminal(t *testing.T) {
 		}
 	}
 	screen.await(ctx, t, `(?m)^reviewer +approve by local over rest$`)
-	screen.await(ctx, t, `(?m)^The folder now holds: .env, drafts/plan.txt, notes.txt, report.txt$`)
+	screen.await(ctx, t, `(?m)^The folder now has:\n  .env, drafts/plan.txt, notes.txt, report.txt$`)
 	inbox := screen.await(ctx, t, `(?m)^The inbox stays open until you press Enter here: its history has this call\.\n  (http\S+)/#/history$`)[1]
 	if _, err := http.Get(inbox + "/healthz"); err != nil {
 		t.Errorf("the inbox is closed: %v", err)
