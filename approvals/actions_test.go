@@ -28,7 +28,7 @@ func TestCheckPossible(t *testing.T) {
 		{result, approvals.ActionAnswer, "", "action"},
 		{result, approvals.ActionDenyAlways, "", "action"},
 		{result, approvals.ActionModifyArgs, "", ""},
-		{fixed, approvals.ActionModifyArgs, "", "action"},
+		{fixed, approvals.ActionModifyArgs, "", "modified_args"},
 		{fixed, approvals.ActionApprove, "", ""},
 		{fixed, approvals.ActionApprove, "15m", "window"},
 		{confirmed, approvals.ActionApprove, "", ""},

@@ -205,6 +205,11 @@ export function steer(id, action) {
 	return ask('POST', `/api/v1/runs/${encodeURIComponent(id)}/signal`, { action });
 }
 
+/** Makes a folder a part of the workspace of a run. @param {string} id @param {string} folder @returns {Promise<import('./types.js').Grant>} */
+export function addFolder(id, folder) {
+	return ask('POST', `/api/v1/runs/${encodeURIComponent(id)}/workspace`, { folder });
+}
+
 /** The signals by principal that are in force. @returns {Promise<{items: import('./types.js').Signal[]}>} */
 export function listSignals() {
 	return ask('GET', '/api/v1/signals');

@@ -152,7 +152,7 @@ async function drawSignIn(ready, failed = '') {
 		...(ways.includes('oidc') ? [button('Sign in with your organization', () => void leave(), { class: 'good' })] : []),
 		...(ways.includes('token') ? [
 			el('div', { class: 'field' }, el('label', { for: 'token' }, 'Token'), token,
-				el('p', { class: 'about' }, 'Printed by ', el('code', {}, 'heldcall token create'), '. Ask your administrator for one.')),
+				el('p', { class: 'about' }, 'Printed by ', el('code', {}, 'heldcall token create'), ': ask your administrator for one. The address that ', el('code', {}, 'heldcall run'), ' prints at its start signs you in.')),
 			el('button', { type: 'submit', class: 'good' }, 'Sign in'),
 		] : [])));
 	if (failed) complain(failed);

@@ -1,5 +1,6 @@
 // One call of a request: its arguments, and its buttons or its outcome.
 
+import { Failure, addFolder } from '../api.js';
 import { hiddenIn, notRun, present, ruleTitle } from '../present.js';
 import { causesOf, effectParts, targetsText } from '../effects.js';
 import { TIMEOUT, afterApproval, byWhom } from '../decide.js';
@@ -15,6 +16,7 @@ import { drawAnswer, drawQuestion } from './question.js';
 import { drawPast } from './past.js';
 import { drawMemory } from './remember.js';
 import { Folds, drawFile, drawFlags, drawPart, drawTable, drawText, plural } from './parts.js';
+import { toast } from './toast.js';
 
 /** @typedef {import('../types.js').Request} Request */
 /** @typedef {import('../api.js').Choice} Choice */
@@ -288,12 +290,29 @@ function drawMenu(card, state, isFolded) {
 		['Approve, trust 15 min', actions.window, () => card.decide(card, { action: 'approve', window: '15m' }),
 			{ class: 'window', title: 'Also opens a trust window: for 15 minutes, calls of this run pass that only read and write in the workspace.', ...(isFolded ? { disabled: true } : {}) }],
 	];
+	const { folder } = card.request.details;
+	if (folder) {
+		entries.push([`Add ${plain(folder)} to this run`, { reason: '' }, () => void extend(card, folder),
+			{ class: 'folder', title: 'Makes this repository a part of the run’s workspace for 24 hours. The rules decide about its files as about the others: this call passes.' }]);
+	}
 	const menu = /** @type {HTMLDetailsElement} */ (el('details', { class: 'more', open: card.menu, on: { toggle: () => { card.menu = menu.open; } } },
 		el('summary', { id: `more-${card.request.id}` }, 'More'),
 		el('div', { class: 'entries' }, entries.map(([name, { reason }, press, more]) => (reason
 			? el('p', { class: 'off' }, el('strong', {}, name.replace('…', '')), ' ', hostile(reason))
 			: button(name, press, { ...state, ...more, ...(more.disabled || state.disabled ? { disabled: true } : {}) }))))));
 	return menu;
+}
+
+/** Adds a folder to the workspace of the card's run. heldcall then approves what waits and passes with it. @param {Card} card @param {string} folder */
+async function extend(card, folder) {
+	card.progress(true);
+	try {
+		await addFolder(card.request.run_id, folder);
+		toast(`Added to the workspace of the run: ${plain(folder)}.`);
+		card.progress(false);
+	} catch (error) {
+		card.progress(false, error instanceof Failure ? error.message : 'Something went wrong. Reload the page.');
+	}
 }
 
 /** The form in which a call is answered in words. @param {Card} card @param {HTMLElement[]} error */

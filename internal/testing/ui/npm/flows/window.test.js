@@ -44,4 +44,20 @@ flows('window', {
 		await stage.check(page);
 		await stage.shot(page, 'more');
 	},
+
+	async 'a repository beside the workspace is added for the run'(stage) {
+		const about = { session: `folder-${stage.size}`, run: `folder-${stage.size}` };
+		const edit = (name) => ({ name: 'Edit', arguments: { file_path: `${stage.held.other}/${name}`, old_string: 'a', new_string: 'b' } });
+		const first = stage.held.hold([edit('first.go')], about);
+		const page = await stage.open();
+		await stage.look(page, 'first.go');
+		await page.locator('.more > summary').click();
+		await stage.check(page);
+		await stage.pressMore(page, /^Add .* to this run$/);
+		await page.getByText('Added to the workspace of the run:').waitFor();
+		assert.equal((await first).choices[0].message.tool_calls.length, 1);
+		assert.equal((await stage.held.hold([edit('second.go')], about)).choices[0].message.tool_calls.length, 1, 'nobody was asked');
+		await page.goto(`${stage.held.console}/#/grants`);
+		await page.getByText(`${stage.held.other} as a part of the workspace, run ${about.run}`).waitFor();
+	},
 }, { workspace: true });

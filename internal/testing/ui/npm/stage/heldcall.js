@@ -49,6 +49,7 @@ rules:
   - ask: ["one_conversation"]
     remember: [session]
   - ask: ["builder(deploy *)"]
+${options.folder ? '  - allow: ["Edit(./**)"]' : ''}
   - deny: ["bash(rm -rf /)"]
     reason: Nothing removes the root.
 results:
@@ -83,7 +84,11 @@ export async function startHeldcall(options = {}) {
 	const dir = mkdtempSync(join(tmpdir(), 'heldcall-ui-'));
 	const [proxy, console] = [await freePort(), options.port ?? await freePort()];
 	const folder = options.workspace ? join(dir, 'app') : '';
-	if (folder) mkdirSync(folder);
+	const other = options.workspace ? join(dir, 'other') : ''; // a repository beside it
+	if (folder) {
+		mkdirSync(folder);
+		mkdirSync(join(other, '.git'), { recursive: true });
+	}
 	writeFileSync(join(dir, 'policy.yaml'), policy({ ...options, folder }));
 	writeFileSync(join(dir, 'heldcall.yaml'), `
 proxy:
@@ -96,10 +101,12 @@ ${options.proxy ?? ''}
 console:
   listen: "127.0.0.1:${console}"${options.console ?? ''}
 nats: {listen: "", dir: "${join(dir, "data")}"}
+${folder ? `policy: {workdir: "${folder}", shared_files: true}` : ''}
 log: {level: warn}
 ${options.config ?? ''}`);
 	const held = new Heldcall(dir, `http://127.0.0.1:${proxy}`, `http://127.0.0.1:${console}`, options.token);
 	held.workspace = folder;
+	held.other = other;
 	await held.start();
 	return held;
 }
