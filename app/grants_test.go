@@ -315,7 +315,7 @@ func TestRefusedGrants(t *testing.T) {
 	always := approvals.Decision{Action: approvals.ActionAllowAlways}
 	refused("forgotten", "action", "not to be remembered", always)
 	refused("forgotten", "action", "not to be remembered", approvals.Decision{Action: approvals.ActionDenyAlways})
-	refused("asked", "action", "would not change", always)
+	refused("asked", "action", "Only a denial of such a call can be remembered", always)
 	refused("lifted", "scope", "permits [session] only", approvals.Decision{Action: approvals.ActionAllowAlways, Scope: approvals.GrantTenant})
 	for pattern, reason := range map[string]string{
 		"bash(npm run build)": "do not cover this very call",

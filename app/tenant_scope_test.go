@@ -154,6 +154,7 @@ func (two *twoTenants) attempts() map[string]attempt {
 		"GET /api/v1/runs":                      {status: 200, has: two.shown.RunID},
 		"GET /api/v1/runs/{id}":                 {id: run, status: 404},
 		"POST /api/v1/runs/{id}/signal":         {id: run, body: stop, status: 404},
+		"POST /api/v1/runs/{id}/workspace":      {id: run, body: `{"folder":"/srv/other"}`, status: 404},
 		"GET /api/v1/signals":                   {status: 200},
 		"POST /api/v1/signals":                  {body: `{"principal":{"agent":"veiled-agent"},"action":"abort_run"}`, status: 403},
 		"GET /api/v1/grants":                    {query: "?limit=1", status: 200, has: "shown_tool"},

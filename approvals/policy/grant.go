@@ -75,6 +75,21 @@ func reasonOf(g *approvals.Grant, pattern string) string {
 	return b.String() + "."
 }
 
+// Grant returns the grant without its compiled form.
+func (c *CompiledGrant) Grant() approvals.Grant { return c.grant }
+
+// Holds returns the first of some files that is in the folder of the grant, or "".
+func (c *CompiledGrant) Holds(files ...string) string {
+	folder := workspace.New([]workspace.Folder{c.folder})
+	for _, file := range files {
+		absolute, err := filepath.Abs(file)
+		if err != nil || folder.Holds(absolute) != "" {
+			return file
+		}
+	}
+	return ""
+}
+
 // CheckGrant returns an error if a pattern of a grant does not fit the tool's resource, or would
 // allow programs that it does not name.
 func (p *Policy) CheckGrant(c *CompiledGrant) error {

@@ -173,3 +173,23 @@ func (g *Grants) mayDeny(p approvals.Principal, tool string, k call.Kind) bool {
 	}
 	return g.inSessions[p].AnyFor(tool, k) || slices.ContainsFunc(g.of(p, ""), func(set *grantSet) bool { return set.deny.AnyFor(tool, k) })
 }
+
+// foldersOf returns the grants that add folders to the workspace of the run of a call.
+func (g *Grants) foldersOf(c *Call) (found []*CompiledGrant) {
+	for _, set := range g.of(c.Principal, c.Session) {
+		for _, folder := range set.folders {
+			if folder.isOpenFor(c) {
+				found = append(found, folder)
+			}
+		}
+	}
+	return found
+}
+
+func idsOf(grants []*CompiledGrant) []string {
+	ids := make([]string, len(grants))
+	for i, g := range grants {
+		ids[i] = g.grant.ID
+	}
+	return ids
+}

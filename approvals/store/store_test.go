@@ -150,7 +150,7 @@ func TestMetricsAreThereFromTheStart(t *testing.T) {
 		names = append(names, f.GetName())
 	}
 	want := []string{
-		"heldcall_hold_duration_seconds", "heldcall_nats_connected", "heldcall_nats_reconnects_total", "heldcall_request_oldest_pending_age_seconds",
+		"heldcall_hold_duration_seconds", "heldcall_nats_connected", "heldcall_nats_reconnects_total", "heldcall_request_next_expiry_seconds", "heldcall_request_oldest_pending_age_seconds",
 		"heldcall_requests_pending", "heldcall_store_errors_total", "heldcall_store_restarts_total", "heldcall_store_write_seconds",
 	}
 	if diff := cmp.Diff(want, names); diff != "" {

@@ -66,6 +66,7 @@ var examples = map[string]string{
 	"runs show":          "heldcall runs show RUN\nheldcall runs show RUN -o json",
 	"runs pause":         "heldcall runs pause RUN\nheldcall runs pause --user ann",
 	"runs resume":        "heldcall runs resume RUN\nheldcall runs resume --user ann",
+	"runs add-folder":    "heldcall runs add-folder RUN ../other\nheldcall runs add-folder RUN /srv/other -o json",
 	"runs abort":         "heldcall runs abort RUN\nheldcall runs abort --user ann",
 	"stop":               "heldcall stop --user ann\nheldcall stop --tenant globex",
 	"grants list":        "heldcall grants\nheldcall grants -o json",

@@ -30,7 +30,7 @@ flows('reviewers', {
 			await page.getByText('0 of 2 approvals').waitFor();
 		}
 		await ann.locator('button.approve').click();
-		await ann.getByRole('status').filter({ hasText: 'You approved. Waiting for 1 more approval.' }).waitFor();
+		await ann.getByRole('status').filter({ hasText: /You approved .*Waiting for 1 more approval\./ }).waitFor();
 		await ann.locator('.call .why', { hasText: 'You approved. Waiting for 1 more approval.' }).waitFor();
 		assert.equal(await ann.getByText('Approved', { exact: true }).count(), 0, 'nothing is decided yet');
 		assert.ok(await ann.locator('button.approve').isDisabled());
