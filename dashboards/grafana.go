@@ -90,18 +90,18 @@ func (d Dashboard) panels() []object {
 
 // objects lays the panels of a row out from left to right, from a height on. The id of each follows that of the one before.
 func (r Row) objects(id, top int) (laid []object, height int) {
-	x, y, line := 0, top, 0
+	x, y := 0, top
 	for _, panel := range r.Panels {
 		if x+panel.Width > columns {
-			x, y, line = 0, y+line, 0
+			x, y = 0, y+panelHeight
 		}
 		id++
 		one := panel.object()
 		one["id"], one["gridPos"] = id, position(x, y, panel.Width, panelHeight)
 		laid = append(laid, one)
-		x, line = x+panel.Width, panelHeight
+		x += panel.Width
 	}
-	return laid, y + line - top
+	return laid, y + panelHeight - top
 }
 
 func position(x, y, w, h int) object { return object{"x": x, "y": y, "w": w, "h": h} }

@@ -69,14 +69,9 @@ func prepare(o Options) (*Setup, error) {
 	if u.Terminal != nil && u.LogFile == "" && state != "" {
 		u.LogFile = filepath.Join(state, "heldcall.log")
 	}
-	u.StandIns, u.Token = u.Config.StandIns(), u.Config.AskLocal()
-	if u.Token != "" && u.Config.NATS.URL == "" { // each run has a new token, and a browser stays signed in
-		u.Config.Console.SessionsFile = filepath.Join(u.Config.NATS.Dir, "sessions.json")
-	}
-	if o.TokenFile != "" && u.Token != "" {
-		if err := WriteToken(o.TokenFile, u.Token); err != nil {
-			return nil, fmt.Errorf("write the token: %w", err)
-		}
+	u.StandIns = u.Config.StandIns()
+	if err := u.chooseToken(o.TokenFile); err != nil {
+		return nil, err
 	}
 	if err := u.protect(work, o.ConfigFile, o.TokenFile); err != nil {
 		return nil, err
@@ -87,6 +82,21 @@ func prepare(o Options) (*Setup, error) {
 		}
 	}
 	return u, nil
+}
+
+// chooseToken gives the run a token where no reviewers are configured, and writes it to a file, "" for none. Each run has a
+// new token, and a browser stays signed in.
+func (u *Setup) chooseToken(file string) error {
+	u.Token = u.Config.AskLocal()
+	if u.Token != "" && u.Config.NATS.URL == "" {
+		u.Config.Console.SessionsFile = filepath.Join(u.Config.NATS.Dir, "sessions.json")
+	}
+	if file != "" && u.Token != "" {
+		if err := WriteToken(file, u.Token); err != nil {
+			return fmt.Errorf("write the token: %w", err)
+		}
+	}
+	return nil
 }
 
 // exposure is the warning of a file that programs of the command can change.
