@@ -52,7 +52,7 @@ func (r *Request) remembered(reason string) AlwaysAction {
 	return AlwaysAction{Patterns: r.SuggestedPatterns}
 }
 
-// CheckPossible refuses a decision that the request does not take, whoever makes it.
+// CheckPossible refuses a decision that the request does not take. The rights of its reviewer are checked elsewhere.
 func (r *Request) CheckPossible(d *Decision) error {
 	all := r.ActionsOf()
 	field, state := "action", ActionState{}

@@ -28,7 +28,7 @@ type metrics struct {
 // holdBuckets are in seconds: from the answer of a bot to that of a person who is away.
 var holdBuckets = []float64{.1, .5, 1, 2.5, 5, 10, 30, 60, 120, 300, 600, 1800, 3600}
 
-// newMetrics registers the metrics. now returns what waits.
+// newMetrics registers the metrics. now returns the state of the pending requests.
 func newMetrics(reg prometheus.Registerer, now func() waiting) *metrics {
 	factory := promauto.With(reg)
 	m := &metrics{

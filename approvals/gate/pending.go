@@ -178,14 +178,14 @@ func (p *pending) waited(id string, except *Hold) bool {
 	return slices.ContainsFunc(waiting, func(w waiter) bool { return w.hold != except })
 }
 
-// waiting is what waits at a time.
+// waiting is the state of the pending requests at one time.
 type waiting struct {
 	requests int
 	oldest   time.Duration // age of the oldest request
 	expires  time.Duration // until the first of them expires
 }
 
-// count returns what waits.
+// count returns the state of the pending requests.
 func (p *pending) count(now time.Time) (w waiting) {
 	p.mu.Lock()
 	defer p.mu.Unlock()

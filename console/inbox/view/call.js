@@ -303,7 +303,7 @@ function drawMenu(card, state, isFolded) {
 	return menu;
 }
 
-/** Adds a folder to the workspace of the card's run. heldcall then approves what waits and passes with it. @param {Card} card @param {string} folder */
+/** Adds a folder to the workspace of the card's run. heldcall then approves the pending calls that the rules allow with it. @param {Card} card @param {string} folder */
 async function extend(card, folder) {
 	card.progress(true);
 	try {

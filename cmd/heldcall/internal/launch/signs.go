@@ -70,7 +70,7 @@ func (n *Notices) restoreTitle() {
 }
 
 // write writes a sequence to the terminal, if it is wanted. A terminal that takes none has lost a sign, and the command
-// goes on. The sequence is one write, so that none of the command's is within it.
+// goes on. The sequence is one write, so that the output of the command cannot come between its parts.
 func (n *Notices) write(wanted bool, sequence string) {
 	if wanted {
 		_, _ = n.terminal.WriteString(sequence)

@@ -73,7 +73,7 @@ export function flows(title, flows, options) {
 /** For the option before: the page has a clock that can be stopped, since what it does after some seconds may come before the next step of a flow. */
 export const withClock = (context) => context.clock.install();
 
-/** Stops the clock of a page, ten seconds later: to stop it in its past is an error. It goes on with page.clock.runFor and page.clock.resume. */
+/** Moves the clock of a page ten seconds on and stops it there: a time in the past is an error. page.clock.runFor and page.clock.resume start it again. */
 export const stopClock = async (page) => page.clock.pauseAt(await page.evaluate(() => Date.now()) + 10_000);
 
 /** Lets so much time of a stopped clock pass that the page shows this. */
