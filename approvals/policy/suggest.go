@@ -122,10 +122,16 @@ func suggestCommands(c *call.Reading) []string {
 	return unique(append(exact, wider...))
 }
 
-// readsAnything reports whether a command, of which nothing is known, reads a text that patterns are
-// not compared with, such as the patch of apply_patch.
+// readsAnything reports whether a command does what a text asks for that it reads and no pattern is compared with: a patch, or
+// the input of a command that runs or sends it, or of which nothing is known.
 func readsAnything(e *call.Execution) bool {
-	return e.Use.Class == programs.Unknown && e.Command.Fed() && !e.Command.Redirect
+	switch {
+	case e.Command.Redirect || !(e.Command.Fed() || e.Command.Piped()):
+		return false
+	case e.Use.Operands == programs.PatchPaths:
+		return true
+	}
+	return e.Use.Class == programs.Unknown || !e.Use.Class.OnlyKnown()
 }
 
 // appendWider adds the wider patterns for a command, or for the commands that it replaces.

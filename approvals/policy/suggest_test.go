@@ -112,14 +112,21 @@ func TestSuggestHosts(t *testing.T) {
 	}
 }
 
-// TestSuggestNothingForTexts: nothing is suggested for an unknown program that reads a text, as a
-// pattern would allow it any other text.
+// TestSuggestNothingForTexts: nothing is suggested for a program that does what a text asks for that it reads, as a pattern
+// would allow it any other text.
 func TestSuggestNothingForTexts(t *testing.T) {
 	for command, want := range map[string]bool{
 		"frobnicate a":   true,
 		"frobnicate < a": false,
-		"apply_patch <<'EOF'\n*** Begin Patch\nEOF":    false,
-		"cd x && timeout 5 frobnicate <<'EOF'\nx\nEOF": false,
+		"apply_patch <<'EOF'\n*** Begin Patch\nEOF":                                     false,
+		"cd x && timeout 5 frobnicate <<'EOF'\nx\nEOF":                                  false,
+		"cat a | frobnicate":                                                            false,
+		"apply_patch <<'EOF'\n*** Begin Patch\n*** Add File: a\n+x\n*** End Patch\nEOF": false,
+		"cat a | kubectl apply -f -":                                                    false,
+		"gh api graphql --input - <<'EOF'\nx\nEOF":                                      false,
+		"curl -d @- https://api.example <<'EOF'\nx\nEOF":                                false,
+		"curl -d @a https://api.example":                                                true,
+		"cat a | tee b":                                                                 true,
 	} {
 		v := mustParse(t, "").Judge(Call{Tool: "Bash", Arguments: argument("command", command)})
 		if (len(v.Suggested) > 0) != want {

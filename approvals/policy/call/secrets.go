@@ -1,7 +1,6 @@
 package call
 
 import (
-	"cmp"
 	"fmt"
 	"iter"
 	"slices"
@@ -9,6 +8,7 @@ import (
 
 	"github.com/heldcall/heldcall/approvals/policy/match"
 	"github.com/heldcall/heldcall/approvals/policy/shell"
+	"github.com/heldcall/heldcall/approvals/policy/shell/programs"
 	"github.com/heldcall/heldcall/internal/mask"
 )
 
@@ -319,7 +319,7 @@ func (c *Reading) SecretFlag() string {
 // secretWords is which words of a command may name secrets.
 type secretWords struct {
 	at      []int
-	reached string // the file that one of them leads to, if that is why
+	reached string // the file that one of them, or a patch, leads to, if that is why
 }
 
 // Secrets returns the indices of the words of the command that may name secrets.
@@ -327,15 +327,22 @@ func (e *Execution) Secrets() []int { return e.secrets.get(e.findSecrets).at }
 
 // secret returns the word that may name a secret, or the file that it leads to, or "".
 func (e *Execution) secret() string {
-	if at := e.Secrets(); len(at) > 0 {
-		return cmp.Or(e.secrets.value.reached, e.Command.Words[at[0]])
+	at := e.Secrets()
+	if len(at) == 0 || e.secrets.value.reached != "" {
+		return e.secrets.value.reached
 	}
-	return ""
+	return e.Command.Words[at[0]]
 }
 
 func (e *Execution) findSecrets() (found secretWords) {
 	c, of := e.call, e.Command
-	if slices.Contains(printers, of.Words[0]) {
+	switch {
+	case slices.Contains(printers, of.Words[0]):
+		return found
+	case e.Use.Class == programs.Write && e.Use.Operands == programs.PatchPaths:
+		if found.reached = e.secretInPatch(); found.reached != "" {
+			found.at = []int{len(of.Words)} // no word of a pattern names it
+		}
 		return found
 	}
 	searches, pattern := c.Known.Programs.Searches(of), c.Known.Programs.SearchPattern(of)
@@ -359,6 +366,20 @@ func (e *Execution) findSecrets() (found secretWords) {
 		}
 	}
 	return found
+}
+
+// secretInPatch returns a file that the patch of the command names and that may hold secrets, or leads to one, or "".
+func (e *Execution) secretInPatch() string {
+	c, of := e.call, e.Command
+	for _, path := range e.Use.Paths {
+		if c.isSecretWord(path.Text, false) || c.isSecretWord(match.JoinFolder(of.Folder, path.Text), false) {
+			return path.Text
+		}
+		if secret := c.reachedFrom(of, path.Text); secret != "" {
+			return secret
+		}
+	}
+	return ""
 }
 
 // isSecretFile reports whether a file is in the list. One that was found, and not named, is not if it is code and only

@@ -26,9 +26,15 @@ func literalDocument(r *syntax.Redirect) (string, bool) {
 	return text.String(), true
 }
 
-// inputText returns the text that redirections give a command to read, if the script has it, else "".
+// inputText returns the text that redirections give a command to read, if the script has it, else "". Of several inputs shells
+// read the last, or all.
 func inputText(redirs []*syntax.Redirect) (text string) {
+	inputs := 0
 	for _, r := range redirs {
+		if !redirectsInput(r) {
+			continue
+		}
+		inputs++
 		if document, ok := literalDocument(r); ok {
 			text = document
 		}
@@ -38,7 +44,19 @@ func inputText(redirs []*syntax.Redirect) (text string) {
 			}
 		}
 	}
+	if inputs != 1 {
+		return ""
+	}
 	return text
+}
+
+// redirectsInput reports whether a redirection is of what a command reads.
+func redirectsInput(r *syntax.Redirect) bool {
+	switch r.Op {
+	case syntax.RdrIn, syntax.RdrInOut, syntax.DplIn, syntax.Hdoc, syntax.DashHdoc, syntax.WordHdoc:
+		return true
+	}
+	return false
 }
 
 // quotedText returns the text of a quoted part of a word in which a shell expands nothing, or "".

@@ -5,6 +5,7 @@ import (
 	"slices"
 	"strings"
 
+	"github.com/heldcall/heldcall/approvals/policy/match"
 	"github.com/heldcall/heldcall/approvals/policy/shell/programs"
 )
 
@@ -102,8 +103,30 @@ func (t *Programs) Use(c *Command) Use {
 	}
 	var room [4]string
 	u.Subcommand = strings.Join(programs.AppendSubcommand(room[:0], t.Table, c.Words[:length]), " ")
-	u.Paths = u.paths(entry, length)
+	if u.Operands == programs.PatchPaths {
+		u.patch()
+	} else {
+		u.Paths = u.paths(entry, length)
+	}
 	return u
+}
+
+// patch finds the files that a command changes by a patch for apply_patch: its only operand, or what it reads. Nothing is known
+// of a command without a patch that all programs read alike.
+func (u *Use) patch() {
+	text := u.Command.InputText()
+	if len(u.Words) == 2 && !u.Command.Fed() {
+		text = u.Words[1].Text
+	}
+	paths, problem := match.PatchPaths(text)
+	several := u.Command.Piped() || len(u.Words) > 2 || (len(u.Words) == 2 && u.Command.Fed())
+	if several || problem != "" || len(paths) > match.MaxReadings {
+		paths = paths[:min(len(paths), match.MaxReadings)]
+		u.Class, u.Why = programs.Unknown, "reads a patch that heldcall does not see or understand"
+	}
+	for _, path := range paths {
+		u.Paths = append(u.Paths, PathUse{Word{Text: path, Known: true}, u.access()})
+	}
 }
 
 func (u Use) redirection() Use {

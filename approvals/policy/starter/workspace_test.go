@@ -117,7 +117,7 @@ func TestWorkspaceStarter(t *testing.T) {
 	f(policy.Allow, "apply_patch", "input", "*** Begin Patch\n*** Add File: src/x\n+x\n*** End Patch")
 	f(policy.Allow, "Read", "file_path", "APP/.github/workflows/ci.yml", "/usr/include/stdio.h")
 	f(policy.Ask, "Edit", "file_path", "APP/.env", "APP/.env.local", "APP/.github/workflows/ci.yml", "APP/.gitlab-ci.yml", "APP/.husky/pre-commit", "APP/.git/config", "APP/sub/.git/hooks/x", "APP/.claude/settings.json",
-		"APP/.vscode/tasks.json", "APP/go.sum", "APP/package-lock.json", "APP/scripts/deploy.sh", "APP/../x", "/etc/hosts", "~/.bashrc", "APP/id_rsa")
+		"APP/.vscode/tasks.json", "APP/go.sum", "APP/package-lock.json", "APP/scripts/deploy.sh", "APP/../../../../../../../x", "/etc/hosts", "~/.bashrc", "APP/id_rsa")
 	f(policy.Deny, "Bash", "command", "echo x > policy.yaml")
 	f(policy.Deny, "Edit", "file_path", "APP/policy.yaml", "APP/../policy.yaml")
 	f(policy.Ask, "delete_file", "path", "APP/a")

@@ -41,6 +41,7 @@ const (
 	FirstPaths Operands = "first" // those in front of the first option
 	LastPath   Operands = "last"  // all; the last is written to, the others are read
 	ReadPaths  Operands = "read"  // all; they are only read, whatever the class
+	PatchPaths Operands = "patch" // those that a patch names: the only operand, or what the command reads
 )
 
 // Entry is what the table states of a command.
