@@ -52,8 +52,8 @@ type Reading struct {
 
 // Bounds of the comparisons for one call, see [Reading.Spend]: so many, and so many for each pattern that denies or asks.
 const (
-	maxSteps  = 12_000
-	eachSteps = 16
+	maxSteps  = 6_000
+	eachSteps = 8
 	parseStep = 16 // bytes of a script that are parsed in one step
 )
 

@@ -285,10 +285,10 @@ func isShellSign(r rune) bool { return strings.ContainsRune(" \t\n;|&()<>`'\"$",
 
 // maxGlobs is the most globs in the words of a call that are compared, each combination of braces as one. A further
 // word with one counts as a secret.
-const maxGlobs = 256
+const maxGlobs = 128
 
 // globSteps is what it costs to compare a glob with the list.
-const globSteps = 16
+const globSteps = 40
 
 // isSecretWord is [Profiles.isSecretWord], once for each word of the call.
 func (c *Reading) isSecretWord(word string, searched bool) bool {

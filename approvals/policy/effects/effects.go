@@ -68,7 +68,7 @@ type finder struct {
 
 // maxSteps bounds the work for the effects of one call, each step about as long as the look at a word. A call that needs
 // more has unknown effects. They are none of the steps of [call.Reading.Spend]: rules are compared all the same.
-const maxSteps = 12_000
+const maxSteps = 6_000
 
 // spend counts steps, and reports whether there are enough.
 func (f *finder) spend(steps int) bool {
