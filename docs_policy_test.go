@@ -7,6 +7,7 @@ import (
 	"os"
 	"path/filepath"
 	"regexp"
+	"strconv"
 	"strings"
 	"testing"
 
@@ -130,23 +131,76 @@ func TestRecipes(t *testing.T) {
 	}
 }
 
-// TestFilesThatRunLaterInTheDocumentation: the table of docs/policy.md has each class in its words, with files that
+// TestFilesThatRunLaterInTheDocumentation: the table of docs/patterns.md has each class in its words, with files that
 // belong to it.
 func TestFilesThatRunLaterInTheDocumentation(t *testing.T) {
-	page := read(t, "docs/policy.md")
+	page := read(t, "docs/patterns.md")
 	for _, class := range call.RunLater() {
 		_, row, ok := strings.Cut(page, "| `path(@"+class.Name+")` | "+class.Is+" | ")
 		if !ok {
-			t.Errorf("docs/policy.md has no row for path(@%s), %s", class.Name, class.Is)
+			t.Errorf("docs/patterns.md has no row for path(@%s), %s", class.Name, class.Is)
 			continue
 		}
 		row, _, _ = strings.Cut(row, "\n")
 		for _, file := range regexp.MustCompile("`([^`]+)`").FindAllStringSubmatch(row, -1) {
 			if of := call.ClassOfLater(match.LocationOf(file[1])); of != class {
-				t.Errorf("docs/policy.md: %s is not of the class %s", file[1], class.Name)
+				t.Errorf("docs/patterns.md: %s is not of the class %s", file[1], class.Name)
 			}
 		}
 	}
+}
+
+// TestKeysOfPoliciesAreDocumented: docs/policy.md has a section for each key of a policy and each setting of a rule, a
+// row or a text for each key below the others, and the reader of policies names the keys.
+func TestKeysOfPoliciesAreDocumented(t *testing.T) {
+	page := read(t, "docs/policy.md")
+	section := func(level, key string) string {
+		for _, heading := range regexp.MustCompile("(?m)^"+level+" (`.*)$").FindAllStringSubmatchIndex(page, -1) {
+			if !strings.Contains(page[heading[2]:heading[3]], "`"+key+"`") {
+				continue
+			}
+			text := page[heading[1]:]
+			if end := regexp.MustCompile("(?m)^#{2," + strconv.Itoa(len(level)) + "} ").FindStringIndex(text); end != nil {
+				text = text[:end[0]]
+			}
+			return text
+		}
+		t.Errorf("docs/policy.md has no section %s `%s`", level, key)
+		return ""
+	}
+	for _, key := range policyKeys(t, "unknown: 1") {
+		section("##", key)
+	}
+	for _, key := range policyKeys(t, "rules: [{deny: [a], unknown: 1}]") {
+		section("###", key)
+	}
+	for _, below := range []struct{ level, key, policy string }{
+		{"##", "tools", "tools: {a: {unknown: 1}}"},
+		{"##", "results", "results: [{deny: [a], unknown: 1}]"},
+		{"##", "questions", "questions: {unknown: 1}"},
+		{"###", "limit", "rules: [{allow: [a], limit: {unknown: 1}}]"},
+	} {
+		text := section(below.level, below.key)
+		for _, key := range policyKeys(t, below.policy) {
+			if !strings.Contains(text, "`"+key+"`") && !strings.Contains(text, "`"+key+":") {
+				t.Errorf("the section %s of docs/policy.md does not have %s", below.key, key)
+			}
+		}
+	}
+}
+
+// policyKeys are the keys at the place of an unknown one, as the error about it has them.
+func policyKeys(t *testing.T, source string) []string {
+	t.Helper()
+	_, err := policy.Parse("policy.yaml", []byte(source))
+	if err == nil {
+		t.Fatalf("%s: no error", source)
+	}
+	_, keys, found := strings.Cut(err.Error(), "the keys here are ")
+	if !found {
+		t.Fatalf("%s: %v", source, err)
+	}
+	return strings.Split(keys, ", ")
 }
 
 // TestChecksInTheDocumentation: what pages show as the output of policy check is that for the policy before it, and the
