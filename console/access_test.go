@@ -110,7 +110,7 @@ func TestAdmit(t *testing.T) {
 	}
 	a := &authenticator{Reviewers: directory, Sessions: newSessions(time.Hour)}
 	defer a.Sessions.closeAll()
-	opened, secrets := a.Sessions.open(reviewers.Reviewer{Name: "ann", Role: reviewers.RoleViewer})
+	opened, secrets := a.Sessions.open(proof{who: reviewers.Reviewer{Name: "ann", Role: reviewers.RoleViewer}, by: viaOIDC})
 	cookie := a.Cookie(secrets.Cookie, opened.Expires)
 	page := []string{"Cookie", cookie.Name + "=" + cookie.Value, sessionKeyHeader, secrets.Key}
 	bearer := []string{"Authorization", "Bearer " + token}

@@ -30,15 +30,32 @@ type identity struct {
 	reviewers.Reviewer
 	Via     string   // local, token or session
 	Session *session // with ViaSession
+	// Rights ends when the configuration gives the sender other rights, or none; nil: it cannot.
+	Rights context.Context
 }
 
-// EndWith calls cancel at the end of the session, if the sender has one, unless stop
-// is called before.
-func (i identity) EndWith(cancel context.CancelFunc) (stop func() bool) {
-	if i.Session == nil {
-		return func() bool { return true }
+// Over returns why the sender no longer is who they were, nil while they are.
+func (i identity) Over() error {
+	switch {
+	case i.Session != nil && i.Session.over():
+		return errSessionOver
+	case i.Rights != nil && i.Rights.Err() != nil:
+		return errRightsOver
 	}
-	return i.Session.onEnd(cancel)
+	return nil
+}
+
+// EndWith calls end at the end of the session, if the sender has one, and when their rights change, unless stop is
+// called before.
+func (i identity) EndWith(end func(reason error)) (stop func()) {
+	atSession, atRights := func() bool { return true }, func() bool { return true }
+	if i.Session != nil {
+		atSession = i.Session.onEnd(func() { end(errSessionOver) })
+	}
+	if i.Rights != nil {
+		atRights = context.AfterFunc(i.Rights, func() { end(errRightsOver) })
+	}
+	return func() { atSession(); atRights() }
 }
 
 type identityKey struct{}
@@ -90,7 +107,7 @@ func (a *authenticator) identify(r *http.Request) (identity, error) {
 		token, ok := bearer(given)
 		if ok {
 			if who, known := a.Reviewers.ByToken(token); known {
-				return identity{Reviewer: who, Via: viaToken}, nil
+				return identity{Reviewer: who.Reviewer, Via: viaToken, Rights: who.Rights}, nil
 			}
 		}
 		detail := "unknown token; send a reviewer's token as Authorization: Bearer TOKEN, on the command line in HELDCALL_TOKEN"
@@ -102,11 +119,28 @@ func (a *authenticator) identify(r *http.Request) (identity, error) {
 	cookie, err := r.Cookie(a.cookieName())
 	if err == nil {
 		if s := a.Sessions.find(sessionSecrets{Cookie: cookie.Value, Key: sessionKey(r)}); s != nil {
-			return identity{Reviewer: s.Reviewer, Via: viaSession, Session: s}, writesFromOwnPage(r)
+			if who, ok := a.senderOf(s); ok {
+				return who, writesFromOwnPage(r)
+			}
 		}
 	}
 	return identity{}, problem.New(http.StatusUnauthorized, problem.CodeUnauthenticated,
 		"not signed in: sign in at the console's page, or send a reviewer's token (Authorization: Bearer TOKEN; HELDCALL_TOKEN or --token on the command line)")
+}
+
+// senderOf returns the sender of a session, with the rights that they have now; ok is false for a person who signed in
+// at the provider before the configuration named them.
+func (a *authenticator) senderOf(s *session) (who identity, ok bool) {
+	inForce := a.Reviewers.InForce()
+	if s.By == viaToken {
+		t, known := a.Reviewers.TenureOf(s.Reviewer.Name)
+		return identity{Reviewer: t.Reviewer, Via: viaSession, Session: s, Rights: t.Rights}, known
+	}
+	if _, known := a.Reviewers.ByAddress(s.Reviewer.Name); known != s.Named {
+		a.Sessions.close(s)
+		return identity{}, false
+	}
+	return identity{Reviewer: s.Reviewer, Via: viaSession, Session: s, Rights: inForce}, true
 }
 
 // bearer is the token of an Authorization header that is given once.

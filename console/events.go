@@ -12,7 +12,7 @@ import (
 )
 
 // events streams the audit log as server-sent events, each with its sequence
-// number as id, until the client leaves or the console stops. Without a
+// number as id, until the client leaves, its rights change or the console stops. Without a
 // Last-Event-ID, and with one that this log does not have yet, it begins with the next
 // event; with 0 at the first. With requests=true each event about a request is followed
 // by the request as it is by then, unless its end was sent before.
@@ -40,7 +40,7 @@ func (h *liveHandlers) events(w http.ResponseWriter, r *http.Request) error {
 	defer h.open.leave(who.Name)
 	ctx, cancel := context.WithCancel(r.Context())
 	defer context.AfterFunc(h.running, cancel)()
-	defer who.EndWith(cancel)()
+	defer who.EndWith(func(error) { cancel() })()
 	feed := h.subscribe(ctx, from)
 	defer func() {
 		cancel()

@@ -35,11 +35,13 @@ type sessionSecrets struct{ Cookie, Key string }
 
 // session is one sign-in of a reviewer in a browser.
 type session struct {
-	Reviewer reviewers.Reviewer
-	Expires  time.Time         // UTC
-	id       [sha256.Size]byte // hash of the cookie
-	key      [sha256.Size]byte // hash of the key
-	live     context.Context   // ends with the session
+	Reviewer reviewers.Reviewer // as they signed in
+	By       string             // token or oidc
+	Named    bool               // the configuration named the reviewer then
+	Expires  time.Time          // UTC
+	id       [sha256.Size]byte  // hash of the cookie
+	key      [sha256.Size]byte  // hash of the key
+	live     context.Context    // ends with the session
 	end      context.CancelFunc
 }
 
@@ -67,20 +69,35 @@ func newSessions(ttl time.Duration) *sessions {
 	return &sessions{ttl: ttl, byID: map[[sha256.Size]byte]*session{}}
 }
 
+// proof is how a reviewer has proven who they are.
+type proof struct {
+	who   reviewers.Reviewer
+	by    string          // token or oidc
+	valid context.Context // the sessions of the sign-in end with it; nil: the configuration does not name the reviewer
+}
+
 // open begins a session, and returns it with the secrets for its browser.
-func (s *sessions) open(who reviewers.Reviewer) (*session, sessionSecrets) {
+func (s *sessions) open(by proof) (*session, sessionSecrets) {
 	given := sessionSecrets{Cookie: rand.Text(), Key: rand.Text()}
 	opened := &session{
-		Reviewer: who, Expires: time.Now().Add(s.ttl).UTC(),
+		Reviewer: by.who, By: by.by, Named: by.valid != nil, Expires: time.Now().Add(s.ttl).UTC(),
 		id: sha256.Sum256([]byte(given.Cookie)), key: sha256.Sum256([]byte(given.Key)),
 	}
-	opened.live, opened.end = context.WithDeadline(context.Background(), opened.Expires)
+	opened.begin(by.valid)
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	s.makeRoom(who.Name)
+	s.makeRoom(by.who.Name)
 	s.byID[opened.id] = opened
 	s.save()
 	return opened, given
+}
+
+// begin begins a session that ends when it expires, or with valid; nil: there is none.
+func (s *session) begin(valid context.Context) {
+	if valid == nil {
+		valid = context.Background()
+	}
+	s.live, s.end = context.WithDeadline(valid, s.Expires)
 }
 
 // storedSession is a session in the file. It has no secrets: who reads the file cannot use the session.
@@ -107,12 +124,12 @@ func (s *sessions) load(file string, directory *reviewers.Directory) error {
 		return fmt.Errorf("read the sessions of browsers: %w", err)
 	}
 	for _, kept := range stored {
-		who, known := directory.ByName(kept.Reviewer)
+		who, known := directory.TenureOf(kept.Reviewer)
 		if !known || len(kept.Cookie) != sha256.Size || len(kept.Key) != sha256.Size || !time.Now().Before(kept.Expires) || time.Until(kept.Expires) > s.ttl {
 			continue
 		}
-		again := &session{Reviewer: who, Expires: kept.Expires, id: [sha256.Size]byte(kept.Cookie), key: [sha256.Size]byte(kept.Key)}
-		again.live, again.end = context.WithDeadline(context.Background(), again.Expires)
+		again := &session{Reviewer: who.Reviewer, By: viaToken, Named: true, Expires: kept.Expires, id: [sha256.Size]byte(kept.Cookie), key: [sha256.Size]byte(kept.Key)}
+		again.begin(who.Access)
 		s.byID[again.id] = again
 	}
 	return nil

@@ -59,7 +59,7 @@ func TestAttemptsOfManyAddresses(t *testing.T) {
 func TestSessionsExpire(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		s := newSessions(time.Hour)
-		opened, given := s.open(reviewers.Reviewer{Name: "ann"})
+		opened, given := s.open(proof{who: reviewers.Reviewer{Name: "ann"}})
 		time.Sleep(time.Hour - time.Second)
 		if s.find(given) != opened {
 			t.Error("the session has ended early")
@@ -70,7 +70,7 @@ func TestSessionsExpire(t *testing.T) {
 		}
 		for range maxSessions + 5 {
 			time.Sleep(time.Second)
-			s.open(reviewers.Reviewer{Name: "ann"})
+			s.open(proof{who: reviewers.Reviewer{Name: "ann"}})
 		}
 		if len(s.byID) != maxSessions {
 			t.Errorf("ann has %d sessions", len(s.byID))
@@ -97,9 +97,9 @@ func TestSessionsOverStarts(t *testing.T) {
 		return s
 	}
 	first := start(time.Hour)
-	_, stays := first.open(reviewers.Local())
-	left, leaves := first.open(reviewers.Local())
-	_, removed := first.open(reviewers.Reviewer{Name: "ann"})
+	_, stays := first.open(proof{who: reviewers.Local()})
+	left, leaves := first.open(proof{who: reviewers.Local()})
+	_, removed := first.open(proof{who: reviewers.Reviewer{Name: "ann"}})
 	first.close(left)
 	first.closeAll()
 	text, err := os.ReadFile(file)

@@ -111,7 +111,7 @@ func (h *signInHandlers) signIn(w http.ResponseWriter, r *http.Request) error {
 		}
 		return problem.New(http.StatusUnauthorized, problem.CodeWrongToken, detail)
 	}
-	return h.openSession(w, r, who, viaToken)
+	return h.openSession(w, r, proof{who.Reviewer, viaToken, who.Access})
 }
 
 // takeAttempt counts a sign-in against what its address may try.
@@ -124,10 +124,11 @@ func (h *signInHandlers) takeAttempt(w http.ResponseWriter, r *http.Request) err
 	return problem.New(http.StatusTooManyRequests, problem.CodeTooManyAttempts, "too many attempts to sign in from this address; wait a little")
 }
 
-func (h *signInHandlers) openSession(w http.ResponseWriter, r *http.Request, who reviewers.Reviewer, by string) error {
-	opened, issued := h.auth.Sessions.open(who)
+func (h *signInHandlers) openSession(w http.ResponseWriter, r *http.Request, by proof) error {
+	who := by.who
+	opened, issued := h.auth.Sessions.open(by)
 	http.SetCookie(w, h.auth.Cookie(issued.Cookie, opened.Expires))
-	h.log.Info("signed in", "reviewer", who.Name, "role", who.Role, "by", by, "from", r.RemoteAddr)
+	h.log.Info("signed in", "reviewer", who.Name, "role", who.Role, "by", by.by, "from", r.RemoteAddr)
 	self := h.describe(r.Context(), identity{Reviewer: who, Via: viaSession, Session: opened})
 	self.Key = issued.Key
 	return answer(w, self)

@@ -45,11 +45,19 @@ func (h *signInHandlers) finishOIDC(w http.ResponseWriter, r *http.Request) erro
 	if err != nil {
 		return err
 	}
+	inForce := h.auth.Reviewers.InForce()
 	who, err := h.oidc.Finish(r.Context(), returned)
 	if err != nil {
 		return h.signInProblem(r, err)
 	}
-	return h.openSession(w, r, who, viaOIDC)
+	by := proof{who: who, by: viaOIDC}
+	if t, named := h.auth.Reviewers.TenureOf(who.Name); named {
+		by.valid = t.Rights
+	}
+	if inForce.Err() != nil {
+		return problem.New(http.StatusUnauthorized, problem.CodeSignInFailed, "console.reviewers has changed during the sign-in; sign in again")
+	}
+	return h.openSession(w, r, by)
 }
 
 func (h *signInHandlers) offersOIDC() error {

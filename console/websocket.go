@@ -32,6 +32,7 @@ const (
 var (
 	errStopping    = errors.New("heldcall is stopping")
 	errSessionOver = errors.New("the session has ended")
+	errRightsOver  = errors.New("the configuration has changed your rights; connect again")
 	errNotText     = errors.New("messages are JSON in text frames")
 	errFailed      = errors.New("internal error (see heldcall's log)")
 )
@@ -42,12 +43,13 @@ var errTooMany = fmt.Errorf("%d WebSockets and event streams of one reviewer may
 var closeCodes = map[error]websocket.StatusCode{
 	errStopping:    websocket.StatusGoingAway,
 	errSessionOver: websocket.StatusPolicyViolation,
+	errRightsOver:  websocket.StatusPolicyViolation,
 	errNotText:     websocket.StatusUnsupportedData,
 	errFailed:      websocket.StatusInternalError,
 }
 
 // websocket sends a client the requests that wait and takes its decisions until it
-// leaves, its session ends or the console stops.
+// leaves, its session ends, its rights change or the console stops.
 func (h *liveHandlers) websocket(w http.ResponseWriter, r *http.Request) error {
 	last, err := parseSocketQuery(r.URL.RawQuery)
 	if err != nil {
@@ -102,7 +104,7 @@ type socket struct {
 func (s *socket) run(parent context.Context, last *uint64) {
 	ctx, end := context.WithCancelCause(parent)
 	defer context.AfterFunc(s.live.running, func() { end(errStopping) })()
-	defer s.who.EndWith(func() { end(errSessionOver) })()
+	defer s.who.EndWith(end)()
 	// A read that is cancelled cuts the connection, so this one continues until
 	// the closing message has been sent.
 	reading, stopReading := context.WithCancel(context.WithoutCancel(parent))

@@ -49,6 +49,9 @@ func because(err error) string {
 }
 
 func (s *socket) do(ctx context.Context, message live.Message[jsontext.Value]) (any, error) {
+	if err := s.who.Over(); err != nil {
+		return nil, problem.New(http.StatusUnauthorized, problem.CodeUnauthenticated, err.Error())
+	}
 	switch message.Type {
 	case live.TypeResponse:
 		if !s.who.Role.Includes(reviewers.RoleReviewer) {

@@ -42,7 +42,7 @@ func TestTokensAreKnownByTheirHash(t *testing.T) {
 		t.Fatal(err)
 	}
 	wantAnn := reviewers.Reviewer{Name: "ann", User: "ann", Role: reviewers.RoleAdmin, Groups: []string{"finance"}}
-	if got, ok := d.ByToken(ann); !ok || cmp.Diff(wantAnn, got) != "" {
+	if got, ok := d.ByToken(ann); !ok || cmp.Diff(wantAnn, got.Reviewer) != "" {
 		t.Errorf("ann's token is %+v's", got)
 	}
 	if got, ok := d.ByToken(bob); !ok || got.User != "bob@example.com" {
@@ -125,6 +125,49 @@ func TestNamesOfReviewers(t *testing.T) {
 	} {
 		if err := reviewers.CheckName(name); (err == nil) != fits {
 			t.Errorf("%q: %v", name, err)
+		}
+	}
+}
+
+// A tenure ends when what it is about changes, and not before.
+func TestReplace(t *testing.T) {
+	_, hash := reviewers.NewToken()
+	_, other := reviewers.NewToken()
+	entry := func(name, hash string, role reviewers.Role, groups ...string) reviewers.Entry {
+		return reviewers.Entry{Reviewer: reviewers.Reviewer{Name: name, Role: role, Groups: groups}, TokenSHA256: hash}
+	}
+	before := entry("ann", hash, reviewers.RoleAdmin, "finance")
+	for what, tt := range map[string]struct {
+		after          []reviewers.Entry
+		rights, access bool // are kept
+	}{
+		"nothing":  {[]reviewers.Entry{before}, true, true},
+		"another":  {[]reviewers.Entry{before, entry("bob", other, reviewers.RoleAdmin)}, true, true},
+		"role":     {[]reviewers.Entry{entry("ann", hash, reviewers.RoleViewer, "finance")}, false, true},
+		"groups":   {[]reviewers.Entry{entry("ann", hash, reviewers.RoleAdmin)}, false, true},
+		"token":    {[]reviewers.Entry{entry("ann", other, reviewers.RoleAdmin, "finance")}, false, false},
+		"no token": {[]reviewers.Entry{entry("ann", "", reviewers.RoleAdmin, "finance")}, false, false},
+		"removed":  {[]reviewers.Entry{entry("bob", hash, reviewers.RoleAdmin)}, false, false},
+	} {
+		d, err := reviewers.NewDirectory([]reviewers.Entry{before})
+		if err != nil {
+			t.Fatal(err)
+		}
+		next, err := reviewers.NewDirectory(tt.after)
+		if err != nil {
+			t.Fatal(err)
+		}
+		inForce := d.InForce()
+		tenure, _ := d.TenureOf("ann")
+		changed := d.Replace(next)
+		if rights, access := tenure.Rights.Err() == nil, tenure.Access.Err() == nil; rights != tt.rights || access != tt.access {
+			t.Errorf("%s: the rights are kept %t, the access %t", what, rights, access)
+		}
+		if (len(changed) == 0) != tt.rights || inForce.Err() == nil || d.InForce().Err() != nil {
+			t.Errorf("%s: changed are %q", what, changed)
+		}
+		if now, known := d.TenureOf("ann"); known && (now.Rights.Err() != nil || now.Access.Err() != nil) {
+			t.Errorf("%s: the new tenure has ended", what)
 		}
 	}
 }

@@ -100,6 +100,14 @@ func (l *localServer) close(opened bool) error {
 	return l.Close()
 }
 
+// Disconnect ends the connections of reviewers to the embedded server. An external one authenticates them by itself.
+func (s *Store) Disconnect(names []string) error {
+	if s.server.local == nil {
+		return nil
+	}
+	return s.server.local.Disconnect(names)
+}
+
 // Loss returns the parts of the state that were missing or damaged at the start and whose
 // loss was accepted, "" for none.
 func (s *Store) Loss() string {

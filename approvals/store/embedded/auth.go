@@ -3,6 +3,7 @@ package embedded
 import (
 	"crypto/subtle"
 	"log/slog"
+	"sync"
 	"time"
 
 	"github.com/nats-io/nats-server/v2/server"
@@ -17,7 +18,8 @@ import (
 // start.
 type auth struct {
 	reviewers *reviewers.Directory
-	open      bool // clients without credentials may read
+	checking  sync.RWMutex // held for reading while a client is authenticated
+	open      bool         // clients without credentials may read
 	password  string
 	channels  []string // bots may not use their consumers
 	log       *slog.Logger
@@ -36,6 +38,8 @@ func (a *auth) Check(c server.ClientAuthentication) bool {
 	if c.Kind() != server.CLIENT {
 		return false
 	}
+	a.checking.RLock()
+	defer a.checking.RUnlock()
 	given := c.GetOpts()
 	switch {
 	case a.isOwn(given, ownUser):
@@ -64,8 +68,14 @@ func (a *auth) Check(c server.ClientAuthentication) bool {
 		})
 		return false
 	}
-	c.RegisterUser(&server.User{Username: who.Name, Account: a.bots, Permissions: reviewerPermissions(who, a.channels)})
+	c.RegisterUser(&server.User{Username: who.Name, Account: a.bots, Permissions: reviewerPermissions(who.Reviewer, a.channels)})
 	return true
+}
+
+// settle waits for the clients that are being authenticated: later ones have the reviewers of now.
+func (a *auth) settle() {
+	a.checking.Lock()
+	defer a.checking.Unlock()
 }
 
 func (a *auth) isOwn(given *server.ClientOpts, name string) bool {

@@ -10,8 +10,10 @@ import (
 	"errors"
 	"fmt"
 	"log/slog"
+
 	"net"
 	"os"
+	"slices"
 	"sync"
 	"time"
 
@@ -29,6 +31,7 @@ const (
 	// so that its decision fits too.
 	maxPayload = 8 << 20
 	startWait  = 15 * time.Second
+	maxClients = 1 << 16 // of the server; its own limit
 )
 
 // The users of the server, besides the reviewers.
@@ -74,8 +77,9 @@ type Options struct {
 // safe for concurrent use, except Restart and Close.
 type Server struct {
 	opts     Options
-	mu       sync.RWMutex // of server and addr
+	mu       sync.RWMutex // of server, auth and addr
 	server   *server.Server
+	auth     *auth // of server; nil: there are no reviewers
 	lock     *os.File
 	password string // of ownUser and serviceUser, new at each start of heldcall
 	addr     string // for bots, "" if there is none
@@ -128,13 +132,13 @@ func (s *Server) start(listen string) error {
 	if err := s.finishCompression(); err != nil {
 		return fmt.Errorf("prepare the state in %s: %w", s.opts.Dir, err)
 	}
-	auth := s.auth(opts)
+	auth := s.newAuth(opts)
 	srv, err := server.NewServer(opts)
 	if err != nil {
 		return fmt.Errorf("prepare the embedded NATS server in %s: %w", s.opts.Dir, err)
 	}
 	s.mu.Lock()
-	s.server = srv
+	s.server, s.auth = srv, auth
 	s.mu.Unlock()
 	services := botServices()
 	if auth != nil {
@@ -198,8 +202,8 @@ func (s *Server) serverOptions() *server.Options {
 	}
 }
 
-// auth sets and returns the authentication of clients by reviewers, nil if there are none.
-func (s *Server) auth(opts *server.Options) *auth {
+// newAuth sets and returns the authentication of clients by reviewers, nil if there are none.
+func (s *Server) newAuth(opts *server.Options) *auth {
 	o := s.opts
 	if o.Reviewers == nil {
 		return nil
@@ -237,6 +241,28 @@ func (s *Server) InProcessConn() (net.Conn, error) {
 	s.mu.RLock()
 	defer s.mu.RUnlock()
 	return s.server.InProcessConn()
+}
+
+// Disconnect ends the connections of reviewers whose rights have changed. Their clients connect again, and get the
+// rights that they have then.
+func (s *Server) Disconnect(names []string) error {
+	s.mu.RLock()
+	srv, auth := s.server, s.auth
+	s.mu.RUnlock()
+	if auth == nil || len(names) == 0 {
+		return nil
+	}
+	auth.settle()
+	bots, err := srv.Connz(&server.ConnzOptions{Username: true, Account: botAccount, Limit: maxClients})
+	if err != nil {
+		return fmt.Errorf("list the connections of reviewers: %w", err)
+	}
+	for _, bot := range bots.Conns {
+		if slices.Contains(names, bot.AuthorizedUser) {
+			_ = srv.DisconnectClientByID(bot.Cid) // it may have left
+		}
+	}
+	return nil
 }
 
 // Restart replaces the server by a new one on the same address. It fails with a [LossError] if
