@@ -309,6 +309,7 @@ type Code string
 // The codes, with the status each has in [Error.Status].
 const (
 	CodeBadRequest          Code = "bad_request"
+	CodeClientRemoved       Code = "client_removed"
 	CodeRunAborted          Code = "run_aborted"
 	CodeHostedToolRefused   Code = "hosted_tool_refused"
 	CodeResultsUnseen       Code = "results_unseen"
@@ -368,6 +369,8 @@ func (e *Error) Status() int {
 	switch e.Code {
 	case CodeBadRequest:
 		return http.StatusBadRequest
+	case CodeClientRemoved:
+		return http.StatusUnauthorized
 	case CodeRunAborted, CodeHostedToolRefused, CodeResultsUnseen, CodeForeignHost, CodeForeignOrigin:
 		return http.StatusForbidden
 	case CodeThreadNotFound:

@@ -4,32 +4,66 @@ import (
 	"cmp"
 	"crypto/sha256"
 	"encoding/hex"
+	"errors"
+	"maps"
+	"strings"
 
 	"github.com/heldcall/heldcall/approvals"
+	"github.com/heldcall/heldcall/intercept"
 	"github.com/heldcall/heldcall/proxy/conversation"
 )
 
 // DefaultTenant is the tenant of agents that the configuration names none for.
 const DefaultTenant = conversation.DefaultTenant
 
-// client is the configured client that the agent is, by the SHA-256 of its key, or "".
-func (p *Proxy) client(r *agentRequest) string {
-	key := r.apiKey()
-	if len(p.clients) == 0 || len(key) == 0 {
-		return ""
+// clients are the agents that are known by their keys. They do not change: others replace them.
+type clients struct {
+	principals map[string]approvals.Principal // by SHA-256 of the key
+	removed    map[string]bool                // keys of clients since the start that are no longer known
+}
+
+// newClients returns clients. before are those that they replace, nil at the start.
+func newClients(list []Client, before *clients) *clients {
+	c := &clients{principals: make(map[string]approvals.Principal, len(list)), removed: map[string]bool{}}
+	for _, client := range list {
+		c.principals[strings.ToLower(client.KeySHA256)] = client.Principal
 	}
-	sum := sha256.Sum256(key)
-	digest := hex.EncodeToString(sum[:])
-	if _, known := p.clients[digest]; !known {
-		return ""
+	if before == nil {
+		return c
 	}
-	return digest
+	maps.Copy(c.removed, before.removed)
+	for key := range before.principals {
+		c.removed[key] = true
+	}
+	for key := range c.principals {
+		delete(c.removed, key)
+	}
+	return c
+}
+
+// errClientRemoved refuses an agent whose client was removed: it would be let in as one that was never known.
+var errClientRemoved = &intercept.Error{Code: intercept.CodeClientRemoved, Reason: "this API key was removed from proxy.clients; give the agent another key"}
+
+// identify returns the configured client that the agent is, by the SHA-256 of its key, or "", and who it acts for.
+func (p *Proxy) identify(r *agentRequest) (client string, who approvals.Principal, refusal *intercept.Error) {
+	all := p.clients.Load()
+	if key := r.apiKey(); len(key) > 0 && len(all.principals)+len(all.removed) > 0 {
+		sum := sha256.Sum256(key)
+		digest := hex.EncodeToString(sum[:])
+		if all.removed[digest] {
+			return "", approvals.Principal{}, errClientRemoved
+		}
+		if _, known := all.principals[digest]; known {
+			client = digest
+		}
+	}
+	return client, p.principal(all, client, r), nil
 }
 
 // principal finds who the agent acts for: by headers where they are trusted, else by its
 // client. What the model wrote never counts.
-func (p *Proxy) principal(client string, r *agentRequest) approvals.Principal {
-	who, configured := p.clients[client]
+func (p *Proxy) principal(all *clients, client string, r *agentRequest) approvals.Principal {
+	who, configured := all.principals[client]
 	if !configured {
 		who = p.options.Unnamed
 	}
@@ -38,4 +72,32 @@ func (p *Proxy) principal(client string, r *agentRequest) approvals.Principal {
 	}
 	who.Tenant = cmp.Or(who.Tenant, DefaultTenant)
 	return who
+}
+
+// Renewal is what can change of a proxy while it serves.
+type Renewal struct {
+	Clients   []Client
+	Upstreams []Upstream // those of the options, with other keys
+}
+
+// Check returns why the upstreams cannot be used.
+func (r Renewal) Check() error {
+	var errs []error
+	for _, u := range r.Upstreams {
+		errs = append(errs, validateUpstream(&u)...)
+	}
+	return errors.Join(errs...)
+}
+
+// Renew changes the clients and the keys of upstreams: for all requests that arrive from now on, and the keys also for
+// answers that have begun. A client that is removed is refused.
+func (p *Proxy) Renew(r Renewal) {
+	p.clients.Store(newClients(r.Clients, p.clients.Load()))
+	for _, u := range r.Upstreams {
+		for _, client := range p.router.upstreams {
+			if client.Prefix == strings.TrimSuffix(u.Prefix, "/") {
+				client.UseKey(u.APIKey)
+			}
+		}
+	}
 }

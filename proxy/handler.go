@@ -7,6 +7,7 @@ import (
 	"strings"
 	"time"
 
+	"github.com/heldcall/heldcall/approvals"
 	"github.com/heldcall/heldcall/intercept"
 	"github.com/heldcall/heldcall/proxy/conversation"
 	"github.com/heldcall/heldcall/proxy/trace"
@@ -19,13 +20,15 @@ import (
 // exchange is one HTTP exchange with an agent: a request and its answer. A request on a
 // gated route is answered by a turn, one without calls by copying.
 type agentExchange struct {
-	proxy *Proxy
-	agent agent
-	route route
-	page  string // origin of the web page that sent the request, "" for other programs
-	id    string // of the turn
-	began time.Time
-	spans *trace.Spans // nil while tracing is off
+	proxy  *Proxy
+	agent  agent
+	route  route
+	page   string // origin of the web page that sent the request, "" for other programs
+	client string // the configured client that the agent is, by the SHA-256 of its key, or ""
+	who    approvals.Principal
+	id     string // of the turn
+	began  time.Time
+	spans  *trace.Spans // nil while tracing is off
 
 	upstream maskedUpstream
 	request  turn.Request
@@ -78,7 +81,9 @@ func (x *agentExchange) start(req *fasthttp.Request) (refusal *intercept.Error) 
 	}
 	var r agentRequest
 	r.read(req)
-	refusal = maskHead(x.agent.ctx, x.proxy.options.Secrets, x.proxy.principal(x.proxy.client(&r), &r), &r, &req.Header)
+	if x.client, x.who, refusal = x.proxy.identify(&r); refusal == nil {
+		refusal = maskHead(x.agent.ctx, x.proxy.options.Secrets, x.who, &r, &req.Header)
+	}
 	if refusal == nil {
 		x.route, refusal = x.proxy.route(&r)
 	}
@@ -123,10 +128,9 @@ func (x *agentExchange) enter() *intercept.Error {
 // turnRequest is the agent's request as a turn answers it.
 func (x *agentExchange) turnRequest(r *agentRequest, header *fasthttp.RequestHeader) turn.Request {
 	p := x.proxy
-	client := p.client(r)
 	return turn.Request{
 		Turn: x.id, Began: x.began, Route: x.route.label, Dialect: x.route.dialect, Envelope: r.envelope(x.route.path),
-		Client: client, APIKey: r.apiKey(), Principal: p.principal(client, r), Session: r.text(idSession), Run: r.text(idRun),
+		Client: x.client, APIKey: r.apiKey(), Principal: x.who, Session: r.text(idSession), Run: r.text(idRun),
 		UserAgent: string(r.userAgent), ClientRequest: r.text(idClientRequest), ReadSessionHeaders: func() []conversation.SessionHeader { return sessionHeaders(header) },
 		Patience: r.patience(), Retried: r.retried(), IdempotencyKey: r.text(idIdempotency), Peer: x.agent.peer(),
 		Pulse: p.heartbeat(x.route.dialect.Name(), r.userAgent), Silent: p.options.Heartbeat == HeartbeatOff,
@@ -235,7 +239,7 @@ func (x *agentExchange) beginSpans(read *agentRequest, h *fasthttp.RequestHeader
 	}
 	r := trace.Request{Method: read.method, Path: read.path, Route: x.route.label, Turn: x.id, Began: x.began, Parent: traceContext(h)}
 	if x.route.upstream != nil {
-		r.Redactor = x.route.upstream.Redactor
+		r.Redactor = x.route.upstream.Redactor()
 	}
 	x.spans = trace.Begin(o, r)
 }

@@ -4,7 +4,7 @@ package proxy
 // keys of all upstreams.
 func (p *Proxy) redact(text []byte) []byte {
 	for _, u := range p.router.upstreams {
-		text = u.Redactor.Redact(text)
+		text = u.Redactor().Redact(text)
 	}
 	return text
 }

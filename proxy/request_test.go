@@ -152,9 +152,9 @@ func TestPrincipal(t *testing.T) {
 		"trusted headers":              {trust: true, lines: named, want: approvals.Principal{Tenant: "other", User: "v"}},
 		"trusted headers and a client": {client: digest, trust: true, lines: named, want: approvals.Principal{Tenant: "other", User: "v", Agent: "a"}},
 	} {
-		p := &Proxy{clients: map[string]approvals.Principal{digest: known}}
+		p := &Proxy{}
 		p.options.TrustHeaders = tt.trust
-		if got := p.principal(tt.client, read(t, tt.lines...)); !cmp.Equal(got, tt.want) {
+		if got := p.principal(newClients([]Client{{KeySHA256: digest, Principal: known}}, nil), tt.client, read(t, tt.lines...)); !cmp.Equal(got, tt.want) {
 			t.Errorf("%s: %+v", name, got)
 		}
 	}
@@ -163,10 +163,11 @@ func TestPrincipal(t *testing.T) {
 // A client is known by the digest of its key alone.
 func TestClient(t *testing.T) {
 	const digest = "c775e7b757ede630cd0aa1113bd102661ab38829ca52a6422ab782862f268646" // of 1234567890
-	p := &Proxy{clients: map[string]approvals.Principal{digest: {}}}
+	p := &Proxy{}
+	p.clients.Store(newClients([]Client{{KeySHA256: digest}}, nil))
 	for line, want := range map[string]string{"Authorization: Bearer 1234567890": digest, "X-Api-Key: 1234567890": digest, "X-Api-Key: 123": "", "X-Other: 1234567890": ""} {
-		if got := p.client(read(t, line)); got != want {
-			t.Errorf("%s: %q", line, got)
+		if got, _, refusal := p.identify(read(t, line)); got != want || refusal != nil {
+			t.Errorf("%s: %q, %v", line, got, refusal)
 		}
 	}
 }

@@ -9,9 +9,9 @@ import (
 	"math"
 	"net"
 	"strings"
+	"sync/atomic"
 	"time"
 
-	"github.com/heldcall/heldcall/approvals"
 	"github.com/heldcall/heldcall/intercept"
 	"github.com/heldcall/heldcall/internal/memory"
 	"github.com/heldcall/heldcall/proxy/agentconn"
@@ -40,7 +40,7 @@ const defaultAbortRest = time.Minute
 type Proxy struct {
 	options   Options
 	router    *router
-	clients   map[string]approvals.Principal // by SHA-256 of the key
+	clients   atomic.Pointer[clients]
 	web       webGuard
 	log       *slog.Logger
 	metrics   *metrics
@@ -73,7 +73,6 @@ func New(o Options) (*Proxy, error) {
 	}
 	p := &Proxy{
 		options:   o,
-		clients:   make(map[string]approvals.Principal, len(o.Clients)),
 		log:       o.Log,
 		metrics:   newMetrics(o.Registerer),
 		served:    make(chan error, 1),
@@ -89,9 +88,7 @@ func New(o Options) (*Proxy, error) {
 		return nil, fmt.Errorf("proxy: %w", err)
 	}
 	var upstreams []*upstream.Client
-	for _, c := range o.Clients {
-		p.clients[strings.ToLower(c.KeySHA256)] = c.Principal
-	}
+	p.clients.Store(newClients(o.Clients, nil))
 	for _, u := range o.Upstreams {
 		up, err := upstream.New(u)
 		if err != nil {

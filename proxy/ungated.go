@@ -79,7 +79,7 @@ func (x *agentExchange) passWhole() {
 // passError passes upstream's own error on, but for the key that it may quote.
 func (x *agentExchange) passError() {
 	defer x.end()
-	resp, redactor, limit := x.agent.response(), x.route.upstream.Redactor, x.proxy.options.MaxBody
+	resp, redactor, limit := x.agent.response(), x.route.upstream.Redactor(), x.proxy.options.MaxBody
 	body, err := x.copied.ReadAll(limit)
 	if err != nil {
 		x.refuseUngated(&intercept.Error{Code: intercept.CodeUpstreamCut, Reason: "the upstream's error was cut off or is too large", Err: err})

@@ -25,7 +25,7 @@ func (u *gatedUpstream) Addr() string { return u.client.Addr }
 func (u *gatedUpstream) ID() string {
 	return strings.Join([]string{u.client.Prefix, u.client.Addr, u.client.BasePath}, " ")
 }
-func (u *gatedUpstream) Redact(p []byte) []byte { return u.client.Redactor.Redact(p) }
+func (u *gatedUpstream) Redact(p []byte) []byte { return u.client.Redactor().Redact(p) }
 func (u *gatedUpstream) Send(ctx context.Context, e intercept.Envelope, c trace.Context) (turn.Response, bool, *intercept.Error) {
 	r, err := u.client.Do(ctx, &upstream.Request{Header: u.header, Envelope: e, Gated: true, Limits: u.limits, Trace: upstream.TraceContext(c)})
 	if err != nil {

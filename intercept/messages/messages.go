@@ -113,6 +113,8 @@ func errorType(code intercept.Code) string {
 	switch code {
 	case intercept.CodeBadRequest, intercept.CodeRouteNotGated:
 		return "invalid_request_error"
+	case intercept.CodeClientRemoved:
+		return "authentication_error"
 	case intercept.CodeRunAborted, intercept.CodeHostedToolRefused, intercept.CodeForeignHost, intercept.CodeForeignOrigin:
 		return "permission_error"
 	case intercept.CodeThreadNotFound:

@@ -37,7 +37,8 @@ func gzipped(text string) string {
 
 // gatedResponse is a gated answer that arrives in pieces.
 func gatedResponse(encoding, key string, l coding.Limits, arrives ...string) *Response {
-	r := &Response{Head: new(fasthttp.ResponseHeader), Body: Body{conn: newPersistConn(&pieces{rest: arrives}), framing: byClose}, heads: &heads{Redactor: NewKeyRedactor(key)}}
+	r := &Response{Head: new(fasthttp.ResponseHeader), Body: Body{conn: newPersistConn(&pieces{rest: arrives}), framing: byClose}, heads: new(heads)}
+	r.heads.UseKey(key)
 	r.Head.SetContentEncoding(encoding)
 	r.gate(l)
 	return r

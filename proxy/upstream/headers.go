@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"net/http"
 	"strings"
+	"sync/atomic"
 
 	"github.com/heldcall/heldcall/intercept"
 	"github.com/heldcall/heldcall/proxy/coding"
@@ -80,14 +81,35 @@ type Request struct {
 
 // heads writes the heads of requests to an upstream, and copies the heads of its answers.
 type heads struct {
-	BasePath string      // path of the URL, no trailing slash
-	Redactor KeyRedactor // of the configured key
+	BasePath string // path of the URL, no trailing slash
 
+	keys      atomic.Pointer[keys]
 	host      string // Host header
-	apiKey    string // "" to leave the agent's key in place
 	standIn   string // see [Config]
-	keyHeader string // carries apiKey; empty: the header that the agent uses for its own
+	keyHeader string // carries the key; empty: the header that the agent uses for its own
 }
+
+// keys are the key of an upstream, and those that it had before.
+type keys struct {
+	current  string      // "" to leave the agent's key in place
+	redactor KeyRedactor // of all
+}
+
+// UseKey replaces the upstream's key, also in the further requests of answers that have begun; "" leaves the agents' keys
+// in place. Earlier keys are kept from agents as the new one is.
+func (u *heads) UseKey(apiKey string) {
+	next := &keys{apiKey, NewKeyRedactor(apiKey)}
+	if before := u.keys.Load(); before != nil {
+		if before.current == apiKey {
+			return
+		}
+		next.redactor = append(next.redactor, before.redactor...)
+	}
+	u.keys.Store(next)
+}
+
+// Redactor finds the upstream's keys.
+func (u *heads) Redactor() KeyRedactor { return u.keys.Load().redactor }
 
 // appendRequestHead appends the head of the upstream request to dst: the agent's headers
 // in their order, spelling and number, with the upstream's key and the trace context
@@ -107,7 +129,8 @@ func (u *heads) appendRequestHead(dst []byte, r *Request) []byte {
 		}
 	}
 	var scratch [64]byte
-	withKey := u.givesKey(req)
+	key := u.keys.Load().current
+	withKey := u.givesKey(key, req)
 	for k, v := range req.AllInOrder() {
 		if lower := appendLower(scratch[:0], k); endToEnd(lower, v, named) && !r.replaces(lower, withKey) && !t.replaces(lower) {
 			dst = append(append(append(append(dst, k...), ": "...), v...), "\r\n"...)
@@ -117,7 +140,7 @@ func (u *heads) appendRequestHead(dst []byte, r *Request) []byte {
 		dst = append(dst, "Accept-Encoding: identity\r\n"...)
 	}
 	if withKey {
-		dst = u.appendKey(dst, req)
+		dst = u.appendKey(dst, key, req)
 	}
 	dst = t.Append(dst)
 	if e.Method != string(req.Method()) { // heldcall's own: the agent sent no body
@@ -145,7 +168,7 @@ func keyHeader(configured, host string) string {
 }
 
 // appendKey writes the upstream's key in place of the agent's.
-func (u *heads) appendKey(dst []byte, req *fasthttp.RequestHeader) []byte {
+func (u *heads) appendKey(dst []byte, key string, req *fasthttp.RequestHeader) []byte {
 	name := u.keyHeader
 	for _, own := range [...]string{"x-api-key", "api-key"} {
 		if name == "" && hasHeader(req, own) && !hasHeader(req, "Authorization") {
@@ -153,15 +176,15 @@ func (u *heads) appendKey(dst []byte, req *fasthttp.RequestHeader) []byte {
 		}
 	}
 	if name == "" || name == "authorization" {
-		return append(append(append(dst, "Authorization: Bearer "...), u.apiKey...), "\r\n"...)
+		return append(append(append(dst, "Authorization: Bearer "...), key...), "\r\n"...)
 	}
-	return append(append(append(append(dst, name...), ": "...), u.apiKey...), "\r\n"...)
+	return append(append(append(append(dst, name...), ": "...), key...), "\r\n"...)
 }
 
 // givesKey reports whether a request goes upstream with the upstream's key.
-func (u *heads) givesKey(req *fasthttp.RequestHeader) bool {
-	if u.apiKey == "" || u.standIn == "" {
-		return u.apiKey != ""
+func (u *heads) givesKey(key string, req *fasthttp.RequestHeader) bool {
+	if key == "" || u.standIn == "" {
+		return key != ""
 	}
 	var scratch [64]byte
 	for k, v := range req.All() {
@@ -226,7 +249,7 @@ func redirectsElsewhere(lower, v []byte) bool {
 func (u *heads) CopyResponseHead(to packed.HeadWriter, from *fasthttp.ResponseHeader, gated bool) {
 	to.SetStatusCode(from.StatusCode())
 	if message := from.StatusMessage(); !bytes.Equal(message, []byte(fasthttp.StatusMessage(from.StatusCode()))) {
-		to.SetStatusMessage(u.Redactor.Redact(message))
+		to.SetStatusMessage(u.Redactor().Redact(message))
 	}
 	var named map[string]bool
 	for k, v := range from.All() {
@@ -237,8 +260,8 @@ func (u *heads) CopyResponseHead(to packed.HeadWriter, from *fasthttp.ResponseHe
 	var scratch [64]byte
 	for k, v := range from.All() {
 		lower := appendLower(scratch[:0], k)
-		if endToEnd(lower, v, named) && string(lower) != "x-heldcall-turn" && !u.Redactor.Contains(k) && !(gated && redirectsElsewhere(lower, v)) {
-			to.AddBytesKV(k, u.Redactor.Redact(v))
+		if endToEnd(lower, v, named) && string(lower) != "x-heldcall-turn" && !u.Redactor().Contains(k) && !(gated && redirectsElsewhere(lower, v)) {
+			to.AddBytesKV(k, u.Redactor().Redact(v))
 		}
 	}
 }

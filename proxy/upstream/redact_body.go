@@ -65,7 +65,7 @@ func notDecoded(err error) error {
 
 // Next is [Body.Next]. The body of a gated answer is decoded, and without the configured key.
 func (r *Response) Next() ([]byte, error) {
-	redactor, g := r.heads.Redactor, r.gated
+	redactor, g := r.heads.Redactor(), r.gated
 	if g == nil || len(redactor) == 0 {
 		return r.next()
 	}

@@ -41,7 +41,8 @@ func TestBodyWithoutTheKey(t *testing.T) {
 						want = tt.body
 					}
 					conn := &pieces{rest: []string{tt.body[:i], tt.body[i:j], tt.body[j:]}}
-					r := Response{Body: Body{conn: newPersistConn(conn), framing: byClose}, heads: &heads{Redactor: NewKeyRedactor(key)}}
+					r := Response{Body: Body{conn: newPersistConn(conn), framing: byClose}, heads: new(heads)}
+					r.heads.UseKey(key)
 					if gated {
 						r.gated = new(gatedBody)
 					}
@@ -53,7 +54,8 @@ func TestBodyWithoutTheKey(t *testing.T) {
 			}
 		}
 	}
-	r := Response{Body: Body{conn: newPersistConn(&pieces{rest: []string{"data: 1\n\n", "data: 2\n\n"}}), framing: byClose}, gated: new(gatedBody), heads: &heads{Redactor: NewKeyRedactor(key)}}
+	r := Response{Body: Body{conn: newPersistConn(&pieces{rest: []string{"data: 1\n\n", "data: 2\n\n"}}), framing: byClose}, gated: new(gatedBody), heads: new(heads)}
+	r.heads.UseKey(key)
 	if p, err := r.Next(); string(p) != "data: 1\n\n" || err != nil {
 		t.Errorf("the first block is %q, %v", p, err)
 	}

@@ -66,14 +66,15 @@ func New(u Config) (*Client, error) {
 	up := &Client{
 		Prefix: strings.TrimSuffix(u.Prefix, "/"),
 		heads: heads{
-			BasePath: strings.TrimSuffix(parsed.EscapedPath(), "/"), Redactor: NewKeyRedactor(u.APIKey),
-			host: parsed.Host, apiKey: u.APIKey, standIn: u.StandIn, keyHeader: keyHeader(u.KeyHeader, parsed.Hostname()),
+			BasePath: strings.TrimSuffix(parsed.EscapedPath(), "/"),
+			host:     parsed.Host, standIn: u.StandIn, keyHeader: keyHeader(u.KeyHeader, parsed.Hostname()),
 		},
 		Dial: (&net.Dialer{
 			Timeout:         dialTimeout,
 			KeepAliveConfig: net.KeepAliveConfig{Enable: true, Idle: 15 * time.Second, Interval: 5 * time.Second, Count: 3},
 		}).DialContext,
 	}
+	up.UseKey(u.APIKey)
 	if parsed.Scheme == "https" {
 		up.tls = &tls.Config{ServerName: parsed.Hostname(), MinVersion: tls.VersionTLS12}
 		if port == "" {
