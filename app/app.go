@@ -27,7 +27,7 @@ const stopWithin = 30 * time.Second
 // heldcall always needs, the history and garbage.
 const budgetShare = 2
 
-// App is a heldcall: the parts that are wired at its start, and the policies that reload
+// App is a heldcall: the parts that are wired at its start, and the policies and the configuration that reload
 // while it serves.
 type App struct {
 	options  Options
@@ -44,6 +44,7 @@ func New(o Options) (*App, error) {
 	if o.canary == nil {
 		o.canary = func(ctx context.Context, p *proxy.Proxy) error { return p.Canary(ctx) }
 	}
+	loaded := o.Config
 	sockets, err := placeSockets(o.Sockets, &o.Config)
 	if err != nil {
 		return nil, err
@@ -58,6 +59,8 @@ func New(o Options) (*App, error) {
 	}
 	available := memory.Available()
 	p := &parts{options: o, memory: memory.NewBudget(cmp.Or(int64(o.Config.Proxy.Memory), available/budgetShare)), goLimit: memory.GoLimit(available), sockets: sockets, registry: telemetry.NewRegistry(o.Version), reviewers: directory, judge: judge, grantsKept: make(chan approvals.Grant, 1024), policyChanged: make(chan struct{}, 1)}
+	p.inForce.Store(&o.Config)
+	p.reload = newReload(p, loaded)
 	a := &App{options: o, parts: p, policies: newPolicies(p), started: make(chan struct{})}
 	p.canary = newCanary(o.canary, p.registry)
 	if err := p.judge.Load(); err != nil {
@@ -116,8 +119,11 @@ func (a *App) Attach(ctx context.Context, agent Agent) (*Attached, error) {
 	return attached, nil
 }
 
-// Reload reads the policy files again and logs the result.
-func (a *App) Reload() { a.policies.reload() }
+// Reload reads the configuration file and the policy files again, and logs the result.
+func (a *App) Reload() {
+	a.parts.reload.request()
+	a.policies.reload()
+}
 
 // Run starts every part in order, serves until the context ends or a part fails, and
 // stops in the reverse order: the ports open first, and that of agents closes last.
@@ -155,7 +161,7 @@ func (a *App) start(ctx context.Context, running *lifecycle) error {
 	p := a.parts
 	for _, step := range []func(context.Context, *lifecycle) error{
 		p.startTracing, p.openPorts, p.startStore, p.startAudit, a.policies.start, p.startGrants, p.startSecrets, p.startPasskeys, p.startGate, p.startPush, p.startBots,
-		p.makeChannels, p.startProxy, p.startConsole, p.startNotify,
+		p.makeChannels, p.startProxy, p.startConsole, p.startNotify, p.startReload,
 	} {
 		if err := step(ctx, running); err != nil {
 			return err

@@ -45,6 +45,8 @@ type world struct {
 	revoked    string                                    // whose passkeys a start revokes
 	canary     func(context.Context, *proxy.Proxy) error // nil: the proxy's own
 	inMemory   bool                                      // the state, which ends with the first stop
+	configFile string                                    // that the configuration is from, "" if it is from none
+	asRun      bool                                      // as under heldcall run: a reload keeps reviewers and clients
 }
 
 // embedded has a world keep its state on the embedded NATS server: for restarts, bots, and files on disk.
@@ -112,7 +114,7 @@ func silent(c *app.Config) { c.Proxy.Keepalive = soon }
 func (w *world) start(c app.Config) {
 	w.t.Helper()
 	log := slog.New(slog.NewTextHandler(&w.log, &slog.HandlerOptions{Level: slog.LevelDebug}))
-	o := app.Options{Config: c, Version: "test", Log: log, RevokePasskeys: w.revoked}.WithCanary(w.canary).WithProxy(func(o *proxy.Options) {
+	o := app.Options{Config: c, ConfigFile: w.configFile, KeepRights: w.asRun, Version: "test", Log: log, RevokePasskeys: w.revoked}.WithCanary(w.canary).WithProxy(func(o *proxy.Options) {
 		o.FreeMemory = func() {} // each would collect the garbage of all tests that run
 	})
 	if w.inMemory {

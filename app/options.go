@@ -11,7 +11,10 @@ import (
 // Options are the configuration of an [App] and what its program supplies.
 type Options struct {
 	Config     Config
-	ConfigFile string // for the log: as the operator named it, "" if there is none
+	ConfigFile string // as the operator named it; it is read again; "" if there is none
+	// KeepRights is for a program that has changed Config since it was read, and starts agents as the user to whom ConfigFile
+	// belongs: a reload changes neither reviewers nor clients.
+	KeepRights bool
 	Log        *slog.Logger
 	Version    string
 	// Notice is called for each event that the gate has recorded, in place of [LogEvent]

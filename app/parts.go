@@ -2,10 +2,11 @@ package app
 
 import (
 	"context"
-	"fmt"
 	"log/slog"
 	"net/http"
 	"regexp"
+	"slices"
+	"sync/atomic"
 
 	"github.com/prometheus/client_golang/prometheus"
 	"go.opentelemetry.io/otel/trace"
@@ -47,6 +48,9 @@ type parts struct {
 	reviewers *reviewers.Directory // nil: anybody on loopback is the reviewer "local"
 	judge     *judge.Judge
 	canary    *canary
+	// inForce is the configuration: that of the options, with what a reload has changed.
+	inForce atomic.Pointer[Config]
+	known   atomic.Pointer[[]approvals.Principal] // see principals
 
 	tracer trace.Tracer // nil without tracing
 	store  *state
@@ -63,6 +67,7 @@ type parts struct {
 	proxy         *proxy.Proxy
 	port          *console.Port
 	console       *console.Console
+	reload        *reload
 }
 
 // browsers are what reviewers have registered in theirs.
@@ -108,17 +113,14 @@ func newJudge(c Config, configFile string, log *slog.Logger) (*judge.Judge, erro
 	if c.Proxy.Agent != "" {
 		o.Principals = append(o.Principals, Client{Agent: c.Proxy.Agent}.principal())
 	}
-	for i, client := range c.Proxy.Clients {
+	for _, client := range c.Proxy.Clients {
 		if o.Principals != nil {
 			o.Principals = append(o.Principals, client.principal())
 		}
-		judged, err := client.judged(&c, o.Own)
-		if err != nil {
-			return nil, fmt.Errorf("proxy.clients[%d].workspace: %w", i, err)
-		}
-		if judged.File != "" || judged.Workspace != nil || judged.Folder != "" {
-			o.Clients = append(o.Clients, judged)
-		}
+	}
+	var err error
+	if o.Clients, err = c.judgedClients(o.Own); err != nil {
+		return nil, err
 	}
 	return judge.New(o), nil
 }
@@ -128,12 +130,10 @@ func (p *parts) startGrants(ctx context.Context, running *lifecycle) error {
 	o := grants.Options{
 		Store: p.store.grants, Judge: p.judge, Log: p.log("grants"), Kept: p.keepGrant, Dropped: p.judge.DropGrant,
 		MaskWritten: func(ctx context.Context, fields ...any) error { return p.secrets.MaskWritten(ctx, fields...) }, // they start later
+		Principals:  p.principals,
 	}
 	if p.reviewers != nil {
 		o.NoSelfApproval, o.Profile = !p.options.Config.Console.SelfApproval, p.reviewers.Profile
-	}
-	for _, c := range p.options.Config.Proxy.Clients {
-		o.Principals = append(o.Principals, c.principal())
 	}
 	p.grants = grants.New(o)
 	running.background("grants", p.grants.Run)
@@ -143,6 +143,10 @@ func (p *parts) startGrants(ctx context.Context, running *lifecycle) error {
 	p.judge.LoadGrants()
 	return nil
 }
+
+// principals returns those of the clients that the configuration has, or had since the start: calls of a client that was
+// removed may still be held.
+func (p *parts) principals() []approvals.Principal { return slices.Clone(*p.known.Load()) }
 
 // keepGrant puts a grant into force, and then lets the gate decide waiting requests by it.
 func (p *parts) keepGrant(g approvals.Grant) {
@@ -221,10 +225,16 @@ func (p *parts) proxySettings(who approvals.Principal) proxy.Options {
 		Tracing:  proxy.Tracing{Tracer: p.tracer, Arguments: p.options.Config.Tracing.Arguments},
 		Log:      p.log("proxy"), Registerer: p.registry, Unnamed: who, Upstreams: proxied(c.Upstreams),
 	}
-	for _, k := range c.Clients {
-		o.Clients = append(o.Clients, proxy.Client{KeySHA256: k.digest(), Principal: k.principal()})
-	}
+	o.Clients = p.inForce.Load().Proxy.named()
 	return o
+}
+
+// named returns the clients as the proxy takes them.
+func (c ProxyConfig) named() (all []proxy.Client) {
+	for _, k := range c.Clients {
+		all = append(all, proxy.Client{KeySHA256: k.digest(), Principal: k.principal()})
+	}
+	return all
 }
 
 // proxyServices returns what a proxy needs of the state. id is that of an agent that has joined the judge, "" for
@@ -269,6 +279,7 @@ func (p *parts) startConsole(_ context.Context, running *lifecycle) (err error) 
 			{Name: "canary", Check: p.canary.check},
 			{Name: "secrets", Check: p.secrets.Check},
 			{Name: "channels", Check: p.channels.check, Advisory: true},
+			{Name: "configuration", Check: p.reload.check, Advisory: true},
 		},
 		Hooks: p.channels.hooks,
 		Log:   p.log("console"), Registerer: p.registry, Gatherer: p.registry,

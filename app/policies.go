@@ -37,7 +37,6 @@ func newPolicyMetrics(reg prometheus.Registerer) policyMetrics {
 // policies reloads the policies when their files change.
 type policies struct {
 	judge     *judge.Judge
-	config    *Config
 	log       *slog.Logger
 	metrics   policyMetrics
 	requested chan struct{}
@@ -46,7 +45,7 @@ type policies struct {
 }
 
 func newPolicies(p *parts) *policies {
-	return &policies{judge: p.judge, config: &p.options.Config, log: p.options.Log, metrics: newPolicyMetrics(p.registry), requested: make(chan struct{}, 1), parts: p}
+	return &policies{judge: p.judge, log: p.options.Log, metrics: newPolicyMetrics(p.registry), requested: make(chan struct{}, 1), parts: p}
 }
 
 // start records the policies that have changed since heldcall last ran, and watches the files.
@@ -148,7 +147,7 @@ func (p *policies) refresh(s *judge.Source, asked bool) (changed bool) {
 
 // warnOfVacantGroups logs the groups of a policy that have no member.
 func (p *policies) warnOfVacantGroups(s *judge.Source) {
-	for _, vacant := range p.config.Console.Vacant(s.Policy()) {
+	for _, vacant := range p.parts.inForce.Load().Console.Vacant(s.Policy()) {
 		p.log.Warn(vacant, "policy", absolute(s.File()))
 	}
 }
@@ -168,7 +167,7 @@ func (p *policies) warnOfVacantRoutes() {
 	for _, s := range p.judge.Sources() {
 		inForce = append(inForce, s.Policy())
 	}
-	for _, vacant := range p.config.VacantRoutes(inForce...) {
+	for _, vacant := range p.parts.inForce.Load().VacantRoutes(inForce...) {
 		p.log.Warn(vacant)
 	}
 }

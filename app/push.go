@@ -30,7 +30,7 @@ func pushSetup(push *webpush.Push) notify.Setup {
 func (p *parts) startPush(ctx context.Context, running *lifecycle) (err error) {
 	c := p.options.Config.Console
 	p.browsers.push, err = webpush.Open(ctx, webpush.Options{
-		Store: p.store.push, CanApprove: p.gate.CanApprove, Reviewer: p.reviewer, HoldsToken: p.holdsToken, Rights: c.rights(), Contact: c.Push.contact(c.URL), Preview: c.Push.Preview, Private: c.Push.PrivateServices,
+		Store: p.store.push, CanApprove: p.gate.CanApprove, Reviewer: p.reviewer, HoldsToken: p.holdsToken, Rights: func() string { return p.inForce.Load().Console.rights() }, Contact: c.Push.contact(c.URL), Preview: c.Push.Preview, Private: c.Push.PrivateServices,
 		Log: p.log("web_push"),
 	})
 	if err != nil {

@@ -43,6 +43,20 @@ func (c Client) judged(all *Config, own []string) (judge.ClientPolicy, error) {
 	return one, nil
 }
 
+// judgedClients returns the clients with a policy, a workspace or a folder of their own.
+func (c *Config) judgedClients(own []string) (all []judge.ClientPolicy, err error) {
+	for i, client := range c.Proxy.Clients {
+		judged, err := client.judged(c, own)
+		if err != nil {
+			return nil, fmt.Errorf("proxy.clients[%d].workspace: %w", i, err)
+		}
+		if judged.File != "" || judged.Workspace != nil || judged.Folder != "" {
+			all = append(all, judged)
+		}
+	}
+	return all, nil
+}
+
 // ownFiles are heldcall's files and folders beside policies that no workspace may hold, with absolute paths. Under
 // `heldcall run` the configuration file may be in the folder of the agent: it is protected, and the start warns of it.
 func (c *Config) ownFiles(configFile string) []string {

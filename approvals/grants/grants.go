@@ -43,10 +43,10 @@ type Options struct {
 	// pointer to a value of JSON. Nil: there are none.
 	MaskWritten func(ctx context.Context, fields ...any) error
 	// NoSelfApproval refuses grants of reviewers for agents that act for them: see
-	// gate.Options. Principals are those of the configuration; a grant for a tenant covers
-	// them. Profile returns the groups and the user of a reviewer; nil: none is known.
+	// gate.Options. Principals returns those of the configuration; a grant for a tenant covers
+	// them; nil: there are none. Profile returns the groups and the user of a reviewer; nil: none is known.
 	NoSelfApproval bool
-	Principals     []approvals.Principal
+	Principals     func() []approvals.Principal
 	Profile        func(name string) (approvals.ReviewerProfile, bool)
 }
 
@@ -102,6 +102,9 @@ func New(o Options) *Grants {
 	}
 	if gs.dropped == nil {
 		gs.dropped = func(string) {}
+	}
+	if gs.rights.principals == nil {
+		gs.rights.principals = func() []approvals.Principal { return nil }
 	}
 	if gs.rights.profile == nil {
 		gs.rights.profile = func(string) (approvals.ReviewerProfile, bool) { return approvals.ReviewerProfile{}, false }

@@ -1,15 +1,13 @@
 package grants
 
 import (
-	"slices"
-
 	"github.com/heldcall/heldcall/approvals"
 )
 
 // rights decides who may allow what: see [Options].
 type rights struct {
 	noSelfApproval bool
-	principals     []approvals.Principal
+	principals     func() []approvals.Principal
 	profile        func(reviewer string) (approvals.ReviewerProfile, bool)
 }
 
@@ -25,7 +23,7 @@ func (r *rights) check(g *approvals.Grant, by approvals.Decision) error {
 	}
 	forWhom, _ := r.profile(by.OnBehalfOf)
 	own := func(user string) bool { return by.IsPerson(user) || approvals.SamePerson(forWhom.User, user) }
-	for _, p := range append(slices.Clone(r.principals), g.Principal) {
+	for _, p := range append(r.principals(), g.Principal) {
 		if coversUser(g, p) && own(p.User) {
 			return approvals.Forbidden(by.ReviewerID, "the grant would allow calls of agents that act for %s, so another reviewer grants it (or the configuration allows it: console.self_approval)", p.User)
 		}

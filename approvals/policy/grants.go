@@ -102,6 +102,19 @@ func (g *Grants) Len() int {
 	return len(g.byID)
 }
 
+// FolderOf returns the folder of a grant that adds it to a workspace and holds a file, "" if none does.
+func (g *Grants) FolderOf(file string) string {
+	if g == nil {
+		return ""
+	}
+	for _, c := range g.byID {
+		if c.grant.Folder != "" && c.Holds(file) != "" {
+			return c.grant.Folder
+		}
+	}
+	return ""
+}
+
 // And returns the set with one more grant, which replaces one with the same id.
 func (g *Grants) And(c *CompiledGrant) *Grants {
 	if g == nil {

@@ -24,7 +24,7 @@ Commands that talk to a running heldcall find your 'heldcall run', or the heldca
 
 Exit codes: 0 done; 1 failed; 2 wrong usage; 3 already decided, or no such request; 4 no heldcall answers. 'heldcall run' exits as its command does.
 
-SIGINT and SIGTERM stop 'serve' and 'demo' gracefully; a second one stops them at once. SIGHUP: 'serve' reads its policies again. 'run' passes signals to its command, and ends when the command and all attached agents have ended.`
+SIGINT and SIGTERM stop 'serve' and 'demo' gracefully; a second one stops them at once. SIGHUP: 'serve' reads its configuration and policies again. 'run' passes signals to its command, and ends when the command and all attached agents have ended.`
 
 // program is the command line.
 type program struct {

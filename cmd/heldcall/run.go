@@ -79,7 +79,7 @@ func (c *runCommand) host(ctx context.Context, s *streams, place *launch.Place, 
 	defer n.Wait()
 	host := launch.NewHost(place.Setup, log, n.Event)
 	held, notes, err := launch.OnFreePorts(place.Config, func(config app.Config) (*running, error) {
-		return start(ctx, app.Options{Config: config, ConfigFile: c.Config, Log: log, Version: version(), Notice: host.Event, AcceptLoss: c.AcceptLoss, RevokePasskeys: c.RevokePasskeys})
+		return start(ctx, app.Options{Config: config, ConfigFile: c.Config, KeepRights: true, Log: log, Version: version(), Notice: host.Event, AcceptLoss: c.AcceptLoss, RevokePasskeys: c.RevokePasskeys})
 	})
 	if errors.Is(err, errStart) {
 		return besideAnother(ctx, err, &place.Config)

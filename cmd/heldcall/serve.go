@@ -25,7 +25,7 @@ type repairs struct {
 }
 
 // Run serves until a signal ends the context, then stops in order. With SIGHUP it
-// reads the policies again.
+// reads the configuration and the policies again.
 func (c *serveCommand) Run(ctx context.Context, s *streams, hup *hangups) error {
 	config, err := app.LoadConfig(c.Config, os.LookupEnv)
 	if err != nil {

@@ -102,7 +102,7 @@ func (p *Push) reviewerOf(s reviewers.Subscription) (who reviewers.Reviewer, ok 
 	if who, known := p.reviewer(s.Reviewer); known {
 		return who, signedIn || p.holdsToken(s.Reviewer)
 	}
-	if !signedIn || s.Signed.Under != p.rights {
+	if !signedIn || s.Signed.Under != p.rights() {
 		return reviewers.Reviewer{}, false
 	}
 	return s.Signed.Who, true

@@ -33,10 +33,10 @@ type Options struct {
 	// Reviewer finds the reviewers of the configuration, and HoldsToken reports which of
 	// them have a token. Those without one get notifications while their sign-in is valid;
 	// with the rights of their sign-in, where the configuration does not name them and
-	// Rights has not changed: all of the configuration that gives rights.
+	// what Rights returns has not changed: all of the configuration that gives rights.
 	Reviewer   func(name string) (reviewers.Reviewer, bool)
 	HoldsToken func(name string) bool
-	Rights     string
+	Rights     func() string
 	// Contact is the address of the operator for push services: an e-mail address or an
 	// https URL.
 	Contact string
@@ -52,7 +52,7 @@ type Push struct {
 	canApprove    func(r *approvals.Request, d approvals.Decision) bool
 	reviewer      func(name string) (reviewers.Reviewer, bool)
 	holdsToken    func(name string) bool
-	rights        string
+	rights        func() string
 	preview       bool
 	log           *slog.Logger
 	subscriptions *subscriptions
@@ -99,7 +99,7 @@ func (p *Push) PublicKey() string { return p.sender.public }
 func (p *Push) Subscribe(ctx context.Context, reviewer string, signed *reviewers.SignedIn, endpoint, p256dh, auth string) (reviewers.Subscription, error) {
 	s, err := reviewers.NewSubscription(reviewer, endpoint, p256dh, auth, time.Now())
 	if signed != nil {
-		s.Signed = &reviewers.SignedIn{Who: signed.Who, Until: signed.Until, Under: p.rights}
+		s.Signed = &reviewers.SignedIn{Who: signed.Who, Until: signed.Until, Under: p.rights()}
 	}
 	if err == nil {
 		err = checkEndpoint(endpoint, p.sender.private)

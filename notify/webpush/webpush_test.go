@@ -53,7 +53,7 @@ func open(t *testing.T, state *memstore.Store, change ...func(*webpush.Options))
 	o := webpush.Options{
 		Store: s.Push, CanApprove: inGroups, Contact: "ops@example.com", Private: true, Log: slog.New(slog.NewTextHandler(d.log, nil)),
 		Reviewer:   func(name string) (reviewers.Reviewer, bool) { r, ok := people[name]; return r, ok },
-		HoldsToken: func(name string) bool { return name != "cyd" }, Rights: "today's",
+		HoldsToken: func(name string) bool { return name != "cyd" }, Rights: func() string { return "today's" },
 	}
 	for _, f := range change {
 		f(&o)
@@ -320,7 +320,7 @@ func TestRightsAreThoseOfNow(t *testing.T) {
 	d = open(t, state)
 	told(d, "03", "board", "zoe")
 	d.end()
-	d = open(t, state, func(o *webpush.Options) { o.Rights = "tomorrow's" })
+	d = open(t, state, func(o *webpush.Options) { o.Rights = func() string { return "tomorrow's" } })
 	told(d, "04", "board")
 	told(d, "05", "it", "cyd")
 }

@@ -123,6 +123,16 @@ func holds(folder match.Location, file string) bool {
 	return false
 }
 
+// FolderHolds reports whether any folder, which need not be one of a workspace, is or holds a file.
+func FolderHolds(folder, file string) bool {
+	for _, path := range []string{filepath.Clean(folder), resolved(folder)} {
+		if at := match.LocationOf(filepath.ToSlash(path)); at.Body == "" || holds(at, file) {
+			return true
+		}
+	}
+	return false
+}
+
 func (f Folder) holds(l match.Location) bool { return within(f.at, l) || within(f.realAt(), l) }
 
 // realAt is the folder without links.
