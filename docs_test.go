@@ -16,6 +16,8 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/google/go-cmp/cmp"
+
 	"github.com/heldcall/heldcall/app"
 	"github.com/heldcall/heldcall/approvals/policy"
 )
@@ -169,6 +171,17 @@ func headings(page string) []string {
 		names = append(names, strings.ReplaceAll(plain, " ", "-"))
 	}
 	return names
+}
+
+// The first part of docs/quick-start.md is the section of the same name in README.md, but for where links lead.
+func TestQuickStartIsOneText(t *testing.T) {
+	_, first, _ := strings.Cut(read(t, "docs/quick-start.md"), "\n\n")
+	first, _, _ = strings.Cut(first, "\n## ")
+	_, section, _ := strings.Cut(read(t, "README.md"), "\n## Quick start\n\n")
+	section, _, _ = strings.Cut(section, "\n## ")
+	if diff := cmp.Diff(regexp.MustCompile(`\]\(([a-z])`).ReplaceAllString(first, "](docs/$1"), section); diff != "" {
+		t.Errorf("the quick start in docs (-) and README.md (+): %s", diff)
+	}
 }
 
 // pages are all Markdown files for users and developers.
