@@ -86,6 +86,7 @@ var floors = [][]string{
 	{
 		"approvals/gate",
 		"approvals/policy/call",
+		"approvals/policy/starter",
 		"approvals/secrets",
 		"approvals/store/embedded",
 		"console/watch",
@@ -96,7 +97,6 @@ var floors = [][]string{
 	{
 		"approvals/policy/effects",
 		"approvals/policy/rule",
-		"approvals/policy/starter",
 		"approvals/store",
 		"console",
 		"intercept/chat",

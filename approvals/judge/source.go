@@ -27,13 +27,14 @@ type Source struct {
 	lost     bool   // the last read failed
 	refused  string // why the last read file is not in force, "" if it is
 	current  atomic.Pointer[policy.Policy]
-	sum      string // SHA-256 of the file in force, hex; "" if there is none
+	sum      string // see SHA256
 }
 
 // Name returns the name of the policy in requests and events.
 func (s *Source) Name() string { return s.name }
 
-// SHA256 returns the SHA-256 of the bytes of the file in force in hex, "" if there is no file.
+// SHA256 returns the SHA-256 of the bytes of the file in force, followed by those of the text that it extends, in hex;
+// "" if there is no file.
 func (s *Source) SHA256() string { return s.sum }
 
 // File returns the path of the file as it is configured.
@@ -79,7 +80,7 @@ func (s *Source) Reload(always bool) (changed bool, err error) {
 	}
 	s.refused = ""
 	s.current.Store(rules)
-	sum := sha256.Sum256(src)
+	sum := sha256.Sum256(slices.Concat(src, rules.Extends().Version.Text))
 	s.sum = hex.EncodeToString(sum[:])
 	return true, nil
 }

@@ -1,6 +1,8 @@
 package judge
 
 import (
+	"crypto/sha256"
+	"encoding/hex"
 	"errors"
 	"io/fs"
 	"os"
@@ -9,6 +11,7 @@ import (
 	"testing"
 
 	"github.com/heldcall/heldcall/approvals/policy"
+	"github.com/heldcall/heldcall/approvals/policy/starter"
 )
 
 func TestUniqueName(t *testing.T) {
@@ -83,6 +86,28 @@ func TestLoadNeedsNamedFiles(t *testing.T) {
 	} {
 		if err := New(o).Load(); !errors.Is(err, fs.ErrNotExist) {
 			t.Errorf("%+v: %v", o, err)
+		}
+	}
+}
+
+// TestSHA256CoversWhatIsExtended: the sum of a policy is that of its file and the text that it extends, one after the other.
+func TestSHA256CoversWhatIsExtended(t *testing.T) {
+	file := filepath.Join(t.TempDir(), "policy.yaml")
+	for _, src := range []string{"default: ask\n", "extends: starter/1\n"} {
+		if err := os.WriteFile(file, []byte(src), 0o600); err != nil {
+			t.Fatal(err)
+		}
+		j := New(Options{File: file})
+		if err := j.Load(); err != nil {
+			t.Fatal(err)
+		}
+		text := src
+		if strings.HasPrefix(src, "extends") {
+			text += string(starter.Versions()[0].Text)
+		}
+		want := sha256.Sum256([]byte(text))
+		if got := j.Sources()[0].SHA256(); got != hex.EncodeToString(want[:]) {
+			t.Errorf("%q: %s, want %x", src, got, want)
 		}
 	}
 }

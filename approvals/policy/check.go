@@ -25,9 +25,9 @@ type PatternCheck struct {
 	Nothing string   // why the pattern covers nothing, and what to write; or ""
 }
 
-// CheckPatterns describes the allow patterns, in the order of the file.
+// CheckPatterns describes the allow patterns of the file, in its order, without those of what it extends.
 func (p *Policy) CheckPatterns() []PatternCheck {
-	patterns := slices.Clone(p.rules.Allow.All)
+	patterns := slices.DeleteFunc(slices.Clone(p.rules.Allow.All), func(one *rule.Pattern) bool { return one.Extended })
 	slices.SortStableFunc(patterns, func(a, b *rule.Pattern) int { return cmp.Or(a.Line-b.Line, a.Column-b.Column, len(a.Text)-len(b.Text)) })
 	in := p
 	if w := p.Workspace(); w != nil {

@@ -30,7 +30,7 @@ func TestParseErrors(t *testing.T) {
 			t.Errorf("not an *Error: %#v", err)
 		}
 	}
-	f("defalt: ask\n", "policy.yaml:1: defalt: unknown key; the keys here are language, default, ambiguous, profiles, programs, tools, rules")
+	f("defalt: ask\n", "policy.yaml:1: defalt: unknown key; the keys here are language, extends, without, default, ambiguous, profiles, programs, tools, rules")
 	f("default: maybe\n", `policy.yaml:1: default: is "maybe": write ask, allow, deny`)
 	f("default: true\n", `policy.yaml:1: default: must be a text, and is "true" (bool)`)
 	f("default:\n", "policy.yaml:1: default: must be a text, and is empty")

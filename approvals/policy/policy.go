@@ -54,6 +54,9 @@ func (p *Policy) With(g *Grants) *Policy {
 // Default returns the policy that asks about every call.
 func Default() *Policy { return &Policy{rules: rule.EmptySet(), results: newResultMemory()} }
 
+// Extends returns what the policy extends.
+func (p *Policy) Extends() rule.Extension { return p.rules.Extends }
+
 // Warnings returns one sentence for each allow pattern that is only the name of a tool with a known
 // resource: it allows any arguments, including secrets. Patterns of secrets are warned of alike. Others are for run.tainted without taint, and
 // for patterns of tools whose calls are questions to people: they have no effect.

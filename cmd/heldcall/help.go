@@ -91,6 +91,8 @@ var examples = map[string]string{
 	"policy replay":      "heldcall policy replay --policy policy.yaml\nheldcall policy replay --policy policy.yaml --since 7d",
 	"policy learn":       "heldcall policy learn\nheldcall policy learn --since 30d",
 	"policy init":        "heldcall policy init --workspace .\nheldcall policy init team.yaml --workspace . --checks ask",
+	"policy show":        "heldcall policy show\nheldcall policy show starter/1",
+	"policy diff":        "heldcall policy diff\nheldcall policy diff team.yaml",
 	"policy import":      "heldcall policy import --from claude-code .claude/settings.json\nheldcall policy import --from claude-code ~/.claude/settings.json",
 	"config check":       "heldcall config check\nheldcall config check heldcall.yaml",
 	"nats permissions":   "heldcall nats permissions\nheldcall nats permissions --config heldcall.yaml",

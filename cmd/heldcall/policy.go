@@ -13,7 +13,6 @@ import (
 	"github.com/heldcall/heldcall/approvals/judge"
 	"github.com/heldcall/heldcall/approvals/policy"
 	"github.com/heldcall/heldcall/approvals/policy/cases"
-	"github.com/heldcall/heldcall/approvals/policy/starter"
 	"github.com/heldcall/heldcall/approvals/policy/workspace"
 	"github.com/heldcall/heldcall/intercept"
 	"github.com/heldcall/heldcall/internal/humanize"
@@ -28,6 +27,8 @@ type policyCommand struct {
 	Replay  policyReplayCommand  `cmd:"" help:"Judge recorded calls by a new policy and show what would have changed."`
 	Learn   policyLearnCommand   `cmd:"" help:"Propose rules from the decisions of people, as a diff of a policy file."`
 	Init    policyInitCommand    `cmd:"" help:"Write a policy to start from."`
+	Show    policyShowCommand    `cmd:"" help:"Print the whole policy that is in force, with the rules that a file extends."`
+	Diff    policyDiffCommand    `cmd:"" help:"Show what the newest starter changes, compared with a policy file."`
 	Import  policyImportCommand  `cmd:"" help:"Print a policy with the permissions in the settings of an agent."`
 }
 
@@ -59,6 +60,9 @@ func (c *policyCheckCommand) Run(s *streams) error {
 	}
 	if err := coveringNothing(checks); err != nil {
 		return err
+	}
+	if extends := rules.Extends().Version.Name; extends != "" {
+		fmt.Fprintf(s.out, "with the rules of %s: see heldcall policy show %s\n", extends, sanitize.Line(c.File))
 	}
 	_, err = fmt.Fprintf(s.out, "%s: ok\n", sanitize.Line(c.File))
 	return err
@@ -183,31 +187,5 @@ func (c *policyTestCommand) Run(s *streams) error {
 		return fmt.Errorf("%d of %d cases failed", failed, judged)
 	}
 	_, err := fmt.Fprintf(s.out, "%s: ok\n", humanize.Count(judged, "case"))
-	return err
-}
-
-type policyInitCommand struct {
-	File      string   `arg:"" default:"policy.yaml" help:"File to write (policy.yaml). It must not exist; - writes to the output."`
-	Workspace []string `placeholder:"DIR" help:"Folder in which agents may read, edit and run the project's checks unasked."`
-	For       []string `placeholder:"AGENT" help:"Agents whose tools are known, such as claude-code,codex. All if omitted."`
-	Tools     string   `enum:",business" default:"" placeholder:"business" help:"Let tools named get_*, list_*, search_* and find_* pass."`
-	Checks    string   `enum:"allow,ask" default:"allow" placeholder:"allow|ask" help:"Whether the project's own checks pass or are asked about. Default: allow."`
-}
-
-// Run writes a policy, and what it trusts.
-func (c *policyInitCommand) Run(s *streams) error {
-	o := starter.Options{Command: "heldcall policy init", File: c.File, Workspace: c.Workspace, Agents: c.For, Business: c.Tools != "", AskChecks: c.Checks == "ask"}
-	if c.File == "-" {
-		o.File = ""
-		text, err := starter.Policy(o)
-		if err == nil {
-			_, err = s.out.Write(text)
-		}
-		return err
-	}
-	if err := starter.Create(o); err != nil {
-		return err
-	}
-	_, err := fmt.Fprintf(s.out, "%s: written\n%s", sanitize.Line(c.File), sanitize.Lines(starter.Trust(o)))
 	return err
 }

@@ -14,6 +14,7 @@ func TestInsert(t *testing.T) {
 		"after a rule of lines":    {"rules:\n    - ask: [pay]\n      when: |\n        args.x > 1\n        # y\n\ntaint: []\n", "rules:\n    - ask: [pay]\n      when: |\n        args.x > 1\n        # y\n    - allow: [make]\n    - allow: [ls]\n\ntaint: []\n"},
 		"no rules":                 {"# of ann\ndefault: ask\n", "# of ann\ndefault: ask\nrules:\n  - allow: [make]\n  - allow: [ls]\n"},
 		"rules without a value":    {"rules: # none yet\ndefault: ask\n", "rules: # none yet\n  - allow: [make]\n  - allow: [ls]\ndefault: ask\n"},
+		"a policy of init":         {"extends: starter/1\nrules: # your own\n  # - allow: [x]\n", "extends: starter/1\nrules: # your own\n  - allow: [make]\n  - allow: [ls]\n  # - allow: [x]\n"},
 		"an empty file":            {"", "rules:\n  - allow: [make]\n  - allow: [ls]\n"},
 		"only comments":            {"# a policy\n", "# a policy\nrules:\n  - allow: [make]\n  - allow: [ls]\n"},
 		"no end of the last line":  {"rules:\n  - deny: [rm]", "rules:\n  - deny: [rm]\n  - allow: [make]\n  - allow: [ls]\n"},

@@ -17,7 +17,7 @@ func Print(w io.Writer, all *approvals.Proposals, verbose bool) error {
 		printOne(&text, &all.Items[i], all.Of)
 	}
 	for _, narrow := range all.Narrow {
-		fmt.Fprintf(&text, "%s asks, and people approved each of its %d requests in %s: narrow it by hand\n", sanitize.Line(narrow.Rule), narrow.Approved, humanize.Count(narrow.Sessions, "session"))
+		fmt.Fprintf(&text, "%s asks, and people approved each of its %d requests in %s: %s\n", sanitize.Line(narrow.Rule), narrow.Approved, humanize.Count(narrow.Sessions, "session"), byHand(narrow.Rule))
 		for _, line := range narrow.Lines {
 			fmt.Fprintf(&text, "  %s\n", sanitize.Line(line))
 		}
@@ -33,6 +33,14 @@ func Print(w io.Writer, all *approvals.Proposals, verbose bool) error {
 	}
 	_, err := io.WriteString(w, text.String())
 	return err
+}
+
+// byHand returns what people can do about a rule that asks too often.
+func byHand(rule string) string {
+	if strings.HasPrefix(rule, "starter/") {
+		return "leave out its patterns (`without`), and write them into a rule of your own that is narrower"
+	}
+	return "narrow it by hand"
 }
 
 // printOne shows one proposal.

@@ -16,6 +16,9 @@ import (
 type Reader struct {
 	File   string // as errors name it
 	Errors Errors
+	// Extended is the name of a text whose lines count on after line From, which is none of the file's. Empty: there is none.
+	Extended string
+	From     int
 	// Expand resolves the references in a scalar that is decoded. Nil: it has none.
 	Expand func(text string) (string, error)
 
@@ -24,12 +27,30 @@ type Reader struct {
 
 // Fail notes a mistake at a node.
 func (r *Reader) Fail(n *yaml.Node, key, format string, args ...any) {
-	r.Errors = append(r.Errors, &Error{File: r.File, Line: n.Line, Key: key, Problem: fmt.Sprintf(format, args...)})
+	file, line := r.at(n.Line)
+	r.Errors = append(r.Errors, &Error{File: file, Line: line, Key: key, Problem: fmt.Sprintf(format, args...)})
+}
+
+// IsExtended reports whether a line is of the extended text.
+func (r *Reader) IsExtended(line int) bool { return r.Extended != "" && line > r.From }
+
+// at returns the file of a line, and its number there.
+func (r *Reader) at(line int) (file string, number int) {
+	if r.IsExtended(line) {
+		return r.Extended, line - r.From
+	}
+	return r.File, line
 }
 
 // Place returns a line as texts name it, with the last element of the file's name:
-// policy.yaml:12.
-func (r *Reader) Place(line int) string { return fmt.Sprintf("%s:%d", filepath.Base(r.File), line) }
+// policy.yaml:12. The extended text has its whole name: starter/1:12.
+func (r *Reader) Place(line int) string {
+	file, number := r.at(line)
+	if file == r.File {
+		file = filepath.Base(file)
+	}
+	return fmt.Sprintf("%s:%d", file, number)
+}
 
 // UnknownKey is the problem text of an unknown key.
 func UnknownKey(known []string) string {

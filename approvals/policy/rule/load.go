@@ -25,7 +25,7 @@ func Parse(name string, src []byte) (*Set, error) {
 	set := EmptySet()
 	set.Known.Profiles, set.fallback = call.KnownProfiles(), ""
 	if root := r.Root(src); root != nil {
-		r.policy(root, set)
+		r.policy(r.extend(root, src, set), set)
 	}
 	set.fallback = cmp.Or(set.fallback, call.Ask)
 	if len(r.Errors) > 0 {
@@ -43,6 +43,8 @@ func (r *reader) policy(root *yaml.Node, p *Set) {
 				r.Fail(n, path, "is %d: write 1 or 2", p.language)
 			}
 		}},
+		{Name: "extends", Read: func(*yaml.Node, string) {}}, // see extend
+		{Name: "without", Read: func(*yaml.Node, string) {}},
 		{Name: "default", Read: call.SetAction(&r.Reader, &p.fallback)},
 		{Name: "ambiguous", Read: func(n *yaml.Node, path string) {
 			p.Ambiguous = Basis{Rule: "ambiguous (" + r.Place(n.Line) + ")", Reason: "The call can be read in more than one way; the policy denies such calls."}

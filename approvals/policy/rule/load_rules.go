@@ -243,7 +243,7 @@ func (r *reader) patterns(n *yaml.Node, path string, of *Rule, in *Set, allows b
 				r.Fail(item, path, "%s", err)
 				return
 			}
-			p.Rule, p.Line, p.Column, p.Where = of, item.Line, item.Column, r.Place(item.Line)
+			p.Rule, p.Line, p.Column, p.Where, p.Extended = of, item.Line, item.Column, r.Place(item.Line), r.IsExtended(item.Line)
 			p.oneServer = allows && each != text && strings.HasPrefix(text, "mcp__")
 			if len(texts) > 1 {
 				p.Short = text

@@ -22,7 +22,8 @@ type Pattern struct {
 	Short        string // the text of the policy that is short for this and other patterns, such as path(@hook); "" for none
 	Where        string // file and line
 	Line, Column int
-	Rank         int // in its list: the lowest decides
+	Extended     bool // it is of the text that the policy extends
+	Rank         int  // in its list: the lowest decides
 	Rule         *Rule
 	Tool         match.Glob
 

@@ -22,6 +22,7 @@ import (
 // Set is a parsed policy: its rules and the known tools. It is immutable and safe for concurrent
 // use.
 type Set struct {
+	Extends   Extension
 	language  int         // of the patterns: 1, 2, or 0 where the policy does not say
 	fallback  call.Action // where nothing else decides
 	Ambiguous Basis       // of calls with more than one reading

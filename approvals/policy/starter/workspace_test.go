@@ -16,7 +16,7 @@ import (
 	"github.com/heldcall/heldcall/internal/testing/golden"
 )
 
-var update = flag.Bool("update", false, "write the policy by which the corpus is judged")
+var update = flag.Bool("update", false, "write the policy by which the corpus is judged, and a new version of the starter where it differs")
 
 func argument(field, text string) string {
 	quoted, err := json.Marshal(map[string]string{field: text})
@@ -156,9 +156,6 @@ func TestStarterOptions(t *testing.T) {
 			t.Errorf("%s %s: %s, want %s", tt.tool, tt.args, got, tt.want)
 		}
 	}
-	if _, err := starter.Policy(starter.Options{Agents: []string{"nobody"}}); err == nil || !strings.Contains(err.Error(), "claude-code") {
-		t.Errorf("an unknown agent: %v", err)
-	}
 	if _, err := starter.Policy(starter.Options{Workspace: []string{"/"}}); err == nil {
 		t.Error("the root is a workspace")
 	}
@@ -176,7 +173,7 @@ func TestStarterOptions(t *testing.T) {
 		t.Fatal(err)
 	}
 	golden.Check(t, "../testdata/starter.yaml", made, *update, "go test ./approvals/policy/starter -run StarterOptions -update")
-	if lines := slices.Collect(strings.Lines(string(src))); len(lines) > 120 {
+	if lines := slices.Collect(strings.Lines(string(src))); len(lines) > 10 {
 		t.Error(fmt.Sprint("the policy has ", len(lines), " lines"))
 	}
 }

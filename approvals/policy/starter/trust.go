@@ -2,32 +2,9 @@ package starter
 
 import (
 	"errors"
-	"fmt"
-	"io/fs"
-	"os"
 	"path/filepath"
 	"strings"
 )
-
-// Create writes a policy to its file, which must not be there.
-func Create(o Options) error {
-	text, err := Policy(o)
-	if err != nil {
-		return err
-	}
-	f, err := os.OpenFile(o.File, os.O_WRONLY|os.O_CREATE|os.O_EXCL, 0o644)
-	if errors.Is(err, fs.ErrExist) {
-		return fmt.Errorf("%s is there already: name another file, or print the policy to start from with `heldcall policy init -`", o.File)
-	}
-	if err != nil {
-		return fmt.Errorf("write a policy to start from: %w", err)
-	}
-	_, err = f.Write(text)
-	if err := errors.Join(err, f.Close()); err != nil {
-		return fmt.Errorf("write %s: %w", o.File, err)
-	}
-	return nil
-}
 
 // Trust returns lines for people on the calls that a policy lets pass unasked.
 func Trust(o Options) string {
