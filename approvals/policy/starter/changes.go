@@ -13,7 +13,7 @@ import (
 var patternLists = []string{"deny", "ask", "allow", "rewrite", "redact"}
 
 // Changes returns the patterns and settings that only one of two policies has, a line for each: those of the first after
-// "- ", those of the second after "+ ". The reasons of rules, and what is for one folder or agent, are left out.
+// "- ", those of the second after "+ ". The reasons of rules and the keys for one folder or agent are left out.
 func Changes(before, after []byte) ([]string, error) {
 	was, err := entries(before)
 	if err != nil {
