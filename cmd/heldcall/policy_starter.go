@@ -123,7 +123,7 @@ func (c *policyDiffCommand) Run(s *streams) error {
 		src = version.For(extends.Parts)
 		heading = fmt.Sprintf("%s extends %s. To change to %s, write extends: %s. It changes:\n", file, version.Name, newest.Name, newest.Name)
 	}
-	changes, err := starter.Changes(src, newest.For(extends.Parts))
+	changes, err := rule.Changes(src, newest.For(extends.Parts))
 	if err != nil {
 		return err
 	}

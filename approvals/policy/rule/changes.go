@@ -1,4 +1,4 @@
-package starter
+package rule
 
 import (
 	"cmp"
@@ -8,9 +8,6 @@ import (
 
 	"go.yaml.in/yaml/v3"
 )
-
-// patternLists are the keys of a rule that list patterns.
-var patternLists = []string{"deny", "ask", "allow", "rewrite", "redact"}
 
 // Changes returns the patterns and settings that only one of two policies has, a line for each: those of the first after
 // "- ", those of the second after "+ ". The reasons of rules and the keys for one folder or agent are left out.
