@@ -11,8 +11,10 @@ func TestChanges(t *testing.T) {
 		{"nothing", "rules: [{allow: [a, b], reason: x}]\n", "language: 2\nworkspace: [.]\nrules:\n  - allow: [b]\n  - allow: [a]\n    reason: y\n", ""},
 		{"patterns", "rules: [{allow: [a, b]}]\n", "rules: [{allow: [b, c]}, {ask: [a]}]\n", "- allow a\n+ allow c\n+ ask a"},
 		{"settings", "rules: [{allow: [a], does: [read], within: workspace}]\n", "rules: [{allow: [a], within: workspace, does: [read, check]}]\n", "- allow a  {does: [read], within: workspace}\n+ allow a  {does: [read, check], within: workspace}"},
-		{"other keys", "default: ask\ntaint: [a]\ntools: {x: {risk: low, args: [b]}}\n", "default: deny\ntaint: [b]\ntools: {x: {args: [b], risk: high}}\n",
-			"- default: ask\n+ default: deny\n- taint a\n+ taint b\n- tool x {args: [b], risk: low}\n+ tool x {args: [b], risk: high}"},
+		{
+			"other keys", "default: ask\ntaint: [a]\ntools: {x: {risk: low, args: [b]}}\n", "default: deny\ntaint: [b]\ntools: {x: {args: [b], risk: high}}\n",
+			"- default: ask\n+ default: deny\n- taint a\n+ taint b\n- tool x {args: [b], risk: low}\n+ tool x {args: [b], risk: high}",
+		},
 		{"from nothing", "", "rules: [{allow: [a]}]\n", "+ allow a"},
 	} {
 		got, err := Changes([]byte(tt.before), []byte(tt.after))
