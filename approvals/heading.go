@@ -36,8 +36,11 @@ var headingWords = []headingWord{
 }
 
 // Heading returns what several calls do together as one line, the most dangerous kind of effect first, such as "Edits 3
-// files in src/, runs 2 checks". It is "" if no effect is known.
+// files in src/, runs 2 checks". It is "" if no effect is known. Of a question it is the question.
 func Heading(requests []Request) string {
+	if len(requests) == 1 && requests[0].Asks() {
+		return requests[0].Headline()
+	}
 	var parts []string
 	for _, word := range headingWords {
 		if word.kind == EffectNone && len(parts) > 0 {

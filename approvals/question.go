@@ -19,6 +19,13 @@ type Question struct {
 	Default       string          `json:"default,omitempty"` // at time-out: the id of an option or, where free text is allowed, a text; "" for none
 	Tool          string          `json:"tool,omitempty"`    // of env_var: what needs the values
 	Fields        []QuestionField `json:"fields,omitempty"`  // of env_var
+	Other         []OtherArgument `json:"other,omitempty"`   // what else the model wrote in the call; it changes nothing
+}
+
+// OtherArgument is an argument of a question that has no meaning to heldcall.
+type OtherArgument struct {
+	Name  string `json:"name"`  // within the question, such as options/0/owner
+	Value string `json:"value"` // a text as it is, else JSON
 }
 
 // Option is one of the answers that a question offers.

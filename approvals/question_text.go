@@ -1,6 +1,7 @@
 package approvals
 
 import (
+	"cmp"
 	"fmt"
 	"maps"
 	"slices"
@@ -72,7 +73,22 @@ func (q *Question) Describe() string {
 	if q.Default != "" {
 		add("  default at time-out: %s", q.Default)
 	}
+	for _, other := range q.Other {
+		add("  other argument %s: %s", other.Name, other.Value)
+	}
 	return strings.Join(lines, "\n")
+}
+
+// Headline is what a model asks people, as one line: its first question and the number of the others. It is "" for
+// requests that ask no question.
+func (r *Request) Headline() string {
+	switch others := len(r.Details.Questions) - 1; {
+	case !r.Asks():
+		return ""
+	case others > 0 && r.ArgsPreview != "":
+		return fmt.Sprintf("%s (and %d more)", r.ArgsPreview, others)
+	}
+	return cmp.Or(r.ArgsPreview, r.Title)
 }
 
 // Words returns the answer to the question as a text: the words of a person after the

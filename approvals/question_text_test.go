@@ -16,3 +16,26 @@ func TestAnswerTextOfValues(t *testing.T) {
 		}
 	}
 }
+
+func TestHeadline(t *testing.T) {
+	for _, tt := range []struct {
+		request Request
+		want    string
+	}{
+		{Request{Kind: KindDecision, ArgsPreview: "Which?", Title: "The agent asks for a decision", Details: Details{Questions: make([]Question, 1)}}, "Which?"},
+		{Request{Kind: KindCombined, ArgsPreview: "Which?", Details: Details{Questions: make([]Question, 3)}}, "Which? (and 2 more)"},
+		{Request{Kind: KindCombined, ArgsPreview: "Which?", Details: Details{Abridged: true}}, "Which?"},
+		{Request{Kind: KindEnvVar, Title: "The agent asks for values"}, "The agent asks for values"},
+		{Request{Kind: KindPermission, ArgsPreview: "ls"}, ""},
+	} {
+		if got := tt.request.Headline(); got != tt.want {
+			t.Errorf("%+v: %q, want %q", tt.request, got, tt.want)
+		}
+		if got := Heading([]Request{tt.request}); got != tt.want {
+			t.Errorf("%+v: the heading is %q, want %q", tt.request, got, tt.want)
+		}
+		if got := NoticeHeading([]*Request{&tt.request}); got != "" {
+			t.Errorf("%+v: others read %q", tt.request, got)
+		}
+	}
+}

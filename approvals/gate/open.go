@@ -102,8 +102,8 @@ func (o *opener) complete(r *approvals.Request, now time.Time) {
 		r.Arguments = []byte("null")
 	}
 	arguments := r.Arguments
-	if r.Details.FreeText {
-		arguments = nil // not an object that a schema describes
+	if r.Details.FreeText || r.Asks() {
+		arguments = nil // not an object that a schema describes, or questions, which are read strictly
 	}
 	r.Details.Flags = slices.Concat(r.Details.Flags, o.schemas.Warnings(r.Tool.Parameters, arguments))
 }

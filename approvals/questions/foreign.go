@@ -1,6 +1,8 @@
 package questions
 
 import (
+	"fmt"
+	"slices"
 	"strconv"
 	"strings"
 
@@ -15,17 +17,21 @@ import (
 // numbers. People may always answer in their own words. Other arguments are one question.
 func readForeign(args string) (approvals.Kind, []approvals.Question) {
 	var list []approvals.Question
+	readable := true
 	if strictjson.Strict([]byte(args)) == nil {
 		all := gjson.Parse(args)
 		if several := all.Get("questions"); several.IsArray() {
 			for _, one := range several.Array() {
 				list = append(list, foreignQuestion(one))
+				readable = readable && readForeignOther(&list[len(list)-1], one)
 			}
+			readable = readable && len(list) > 0 && addForeignOther(&list[0], "", all, "questions")
 		} else if all.IsObject() {
 			list = append(list, foreignQuestion(all))
+			readable = readForeignOther(&list[0], all)
 		}
 	}
-	readable := len(list) > 0 && len(list) <= maxQuestions
+	readable = readable && len(list) > 0 && len(list) <= maxQuestions
 	for _, q := range list {
 		readable = readable && q.Question != "" && len(q.Options) <= maxOptions
 	}
@@ -45,18 +51,22 @@ func readForeign(args string) (approvals.Kind, []approvals.Question) {
 	return approvals.KindCombined, list
 }
 
+var (
+	questionNames = []string{"question", "text", "prompt", "header"}
+	labelNames    = []string{"label", "text", "value", "name"}
+	listNames     = []string{"options", "follow_up"}
+	severalNames  = []string{"multiSelect", "multiple", "multi_select"}
+)
+
 func foreignQuestion(v gjson.Result) approvals.Question {
 	q := approvals.Question{Kind: approvals.KindClarification, Type: typeCustom, AllowFreeText: true, ID: v.Get("id").String()}
-	q.Question = first(v, "question", "text", "prompt", "header")
-	options := v.Get("options")
-	if !options.IsArray() {
-		options = v.Get("follow_up")
-	}
-	if !options.IsArray() {
+	_, q.Question = first(v, questionNames)
+	_, options := listOf(v)
+	if options == nil {
 		return q
 	}
-	for i, o := range options.Array() {
-		label := first(o, "label", "text", "value", "name")
+	for i, o := range options {
+		_, label := first(o, labelNames)
 		if o.Type == gjson.String {
 			label = o.Str
 		}
@@ -68,7 +78,7 @@ func foreignQuestion(v gjson.Result) approvals.Question {
 		return q
 	}
 	q.Kind, q.Type, q.MaxSelections = approvals.KindDecision, "single_choice", 1
-	for _, name := range []string{"multiSelect", "multiple", "multi_select"} {
+	for _, name := range severalNames {
 		if v.Get(name).Bool() {
 			q.Type, q.MaxSelections = typeMultiChoice, len(q.Options)
 		}
@@ -76,12 +86,50 @@ func foreignQuestion(v gjson.Result) approvals.Question {
 	return q
 }
 
-// first returns the first of some members that is a text.
-func first(v gjson.Result, names ...string) string {
-	for _, name := range names {
-		if text := v.Get(name); text.Type == gjson.String && strings.TrimSpace(text.Str) != "" {
-			return text.Str
+// readForeignOther adds what foreignQuestion has not read, for people to see, and reports whether it is within the limits.
+func readForeignOther(q *approvals.Question, v gjson.Result) bool {
+	title, _ := first(v, questionNames)
+	list, options := listOf(v)
+	if !addForeignOther(q, "", v, append([]string{"id", title, list}, severalNames...)...) {
+		return false
+	}
+	for i, o := range options {
+		label, _ := first(o, labelNames)
+		if o.IsObject() && !addForeignOther(q, fmt.Sprintf("%s/%d/", list, i), o, label, "description") {
+			return false
 		}
 	}
-	return ""
+	return true
+}
+
+// addForeignOther adds the members of an object but for some, and reports whether they are within the limits.
+func addForeignOther(q *approvals.Question, at string, object gjson.Result, known ...string) bool {
+	fits := true
+	object.ForEach(func(name, value gjson.Result) bool {
+		if value.Type != gjson.Null && !slices.Contains(known, name.Str) {
+			fits = addOther(q, at+name.Str, value.String()) == nil
+		}
+		return fits
+	})
+	return fits
+}
+
+// listOf returns the options of a question, and the name of the member that has them; nil for none.
+func listOf(v gjson.Result) (name string, options []gjson.Result) {
+	for _, name := range listNames {
+		if list := v.Get(name); list.IsArray() {
+			return name, list.Array()
+		}
+	}
+	return "", nil
+}
+
+// first returns the first of some members that is a text.
+func first(v gjson.Result, names []string) (name, value string) {
+	for _, name := range names {
+		if text := v.Get(name); text.Type == gjson.String && strings.TrimSpace(text.Str) != "" {
+			return name, text.Str
+		}
+	}
+	return "", ""
 }

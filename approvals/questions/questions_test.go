@@ -3,6 +3,7 @@ package questions
 import (
 	"encoding/json"
 	"errors"
+	"fmt"
 	"reflect"
 	"strings"
 	"testing"
@@ -33,7 +34,12 @@ func TestRead(t *testing.T) {
 		{"request_decision", `{"question":"q","options":[{"id":"a","label":"A"},{"id":"a","label":"B"}]}`, "options/1/id: another has the same id"},
 		{"request_decision", `{"question":"q","options":[{"id":"a","label":"A"},{"id":"b","label":""}]}`, "options/1/label: it is missing"},
 		{"request_decision", `{"question":"q","options":[{"id":"a","label":"A","risk_level":"huge"},{"id":"b","label":"B"}]}`, "options/0/risk_level: it must be one of"},
-		{"request_decision", `{"question":"q","options":[{"id":"a","label":"A","more":1}]}`, "options/0/more: there is no such argument"},
+		{"request_decision", `{"question":"q",` + options + `,"more":"` + strings.Repeat("x", maxText+1) + `"}`, "more: it is longer"},
+		{"request_decision", `{"question":"q",` + options + `,"` + strings.Repeat("n", maxName+1) + `":1}`, "a name is longer"},
+		{"request_decision", `{"question":"q",` + options + `,` + strings.Join(numberedMembers(maxOther+1), ",") + `}`, "arguments are not known"},
+		{"request_decision", `{"question":"q",` + options + `,"Question":"r"}`, "an argument is there twice"},
+		{"request_decision", `{"question":"q",` + options + `,"allowFreeText":1}`, "allowFreeText: it has the wrong type"},
+		{"request_decision", `{"question":"q",` + options + `,"more":1,"more":2}`, "an argument is there twice"},
 		{"request_decision", `{"question":1}`, "question: it has the wrong type"},
 		{"request_decision", `{"question":"q","question":"r"}`, "an argument is there twice"},
 		{"request_decision", `{"question":"q"`, "not strict JSON"},
@@ -63,6 +69,50 @@ func TestRead(t *testing.T) {
 		case tt.want != "" && (err == nil || !strings.Contains(err.Error(), tt.want)):
 			t.Errorf("%s %.200s: %v, want %s", tt.tool, tt.args, err, tt.want)
 		}
+	}
+}
+
+// numberedMembers are members of an object that have no meaning.
+func numberedMembers(n int) (members []string) {
+	for i := range n {
+		members = append(members, fmt.Sprintf(`"x%d":1`, i))
+	}
+	return members
+}
+
+// What has no meaning is kept for people, and changes nothing.
+func TestReadOtherArguments(t *testing.T) {
+	for _, tt := range []struct{ tool, args, want string }{
+		{"request_clarification", `{"question":"q","urgency":"high","n":1.50,"none":null,"deep":{"a":[1]}}`, `deep={"a":[1]} n=1.50 urgency=high`},
+		{"request_decision", `{"question":"q","options":[{"id":"a","label":"A","owner":"<b>"},{"id":"b","label":"B"}]}`, `options/0/owner=<b>`},
+		{"request_env_var", `{"fields":[{"name":"TOKEN","where":"vault"}],"why":"\u0041"}`, `why=A fields/0/where=vault`},
+		{"request_input", `{"questions":[{"id":"x","kind":"clarification","question":"q","a":true},{"id":"y","kind":"clarification","question":"r","b":1}],"c":2}`, `a=true c=2 / b=1`},
+		{"AskUserQuestion", `{"questions":[{"question":"q","header":"H","multiSelect":true,"options":[{"label":"A","value":"a","preview":"p"}]}],"metadata":{"s":1}}`, `header=H options/0/value=a options/0/preview=p metadata={"s":1}`},
+		{"ask", `{"text":"q","mode":"m","follow_up":["a"]}`, `mode=m`},
+	} {
+		_, list, err := Read(tt.tool, tt.args)
+		if err != nil {
+			t.Errorf("%s %s: %v", tt.tool, tt.args, err)
+			continue
+		}
+		var got []string
+		for i, q := range list {
+			if i > 0 {
+				got = append(got, "/")
+			}
+			for _, other := range q.Other {
+				got = append(got, other.Name+"="+other.Value)
+				if !strings.Contains(q.Describe(), other.Name+": "+other.Value) {
+					t.Errorf("the text has no %s:\n%s", other.Name, q.Describe())
+				}
+			}
+		}
+		if strings.Join(got, " ") != tt.want {
+			t.Errorf("%s %s: %s, want %s", tt.tool, tt.args, strings.Join(got, " "), tt.want)
+		}
+	}
+	if _, list, err := Read("request_decision", `{"question":"q",`+options+`,"allowFreeText":true,"Default":"b"}`); err != nil || !list[0].AllowFreeText || list[0].Default != "b" || len(list[0].Other) > 0 {
+		t.Errorf("names in another spelling: %+v, %v", list, err)
 	}
 }
 
@@ -131,7 +181,7 @@ func TestCheckForOtherActions(t *testing.T) {
 func FuzzRead(f *testing.F) {
 	for _, args := range []string{
 		`{"question":"q",` + options + `,"default":"a"}`, `{"fields":[{"name":"A","secret":false,"required":true,"default":"x"}]}`,
-		`{"questions":[{"id":"x","kind":"decision","question":"q",` + options + `,"default":"b"}]}`, `{"question":"q","default":"d"}`, `{"questions":[{"question":"q","options":["a"]}]}`,
+		`{"questions":[{"id":"x","kind":"decision","question":"q",` + options + `,"default":"b","more":1}],"why":"w"}`, `{"question":"q","default":"d"}`, `{"questions":[{"question":"q","options":["a"]}]}`,
 	} {
 		for i := range tools {
 			f.Add(uint8(i), args)
@@ -151,7 +201,7 @@ func FuzzRead(f *testing.F) {
 		d := approvals.Decision{Action: approvals.ActionAnswer}
 		for i := range list {
 			q := &list[i]
-			if len(q.Options) > maxOptions || len(q.Fields) > maxFields || q.MaxSelections > len(q.Options) || len(list) > maxQuestions {
+			if len(q.Options) > maxOptions || len(q.Fields) > maxFields || q.MaxSelections > len(q.Options) || len(list) > maxQuestions || len(q.Other) > maxOther {
 				t.Fatalf("beyond the limits: %+v", q)
 			}
 			for _, field := range q.Fields {

@@ -3,6 +3,7 @@ package questions
 import (
 	"errors"
 	"fmt"
+	"maps"
 	"net/url"
 	"regexp"
 	"slices"
@@ -24,6 +25,8 @@ const (
 	maxID        = 64      // bytes of an id
 	maxText      = 8 << 10 // bytes of any other text
 	maxPattern   = 256     // bytes of a pattern
+	maxOther     = 30      // arguments of a question that have no meaning
+	maxName      = 128     // bytes of the name of such an argument, with its place
 )
 
 // arguments are those of all tools, and of the questions of request_input.
@@ -39,6 +42,8 @@ type arguments struct {
 	Tool          string     `json:"tool"`
 	Fields        []argField `json:"fields"`
 	Message       string     `json:"message"`
+
+	Other jsontext.Value `json:",embed"`
 }
 
 type option struct {
@@ -50,6 +55,8 @@ type option struct {
 	EstimatedTime string   `json:"estimated_time"`
 	EstimatedCost string   `json:"estimated_cost"`
 	Risks         []string `json:"risks"`
+
+	Other jsontext.Value `json:",embed"`
 }
 
 type argField struct {
@@ -62,6 +69,8 @@ type argField struct {
 	Default     string `json:"default"`
 	Placeholder string `json:"placeholder"`
 	Pattern     string `json:"pattern"`
+
+	Other jsontext.Value `json:",embed"`
 }
 
 // Read reads the questions in the arguments of a call of one of [Tools], or of an agent's
@@ -85,12 +94,16 @@ func Read(tool, args string) (approvals.Kind, []approvals.Question, error) {
 		return t.Kind, []approvals.Question{q}, err
 	}
 	var all struct {
-		Questions []arguments `json:"questions"`
+		Questions []arguments    `json:"questions"`
+		Other     jsontext.Value `json:",embed"`
 	}
 	if err := decode(args, &all); err != nil {
 		return "", nil, err
 	}
 	list, err := readAll(all.Questions)
+	if err == nil {
+		err = readOther(&list[0], "", all.Other)
+	}
 	return t.Kind, list, err
 }
 
@@ -120,9 +133,10 @@ func readAll(all []arguments) ([]approvals.Question, error) {
 	return list, nil
 }
 
-// decode reads arguments strictly: one JSON object, with known members only.
+// decode reads arguments strictly: one JSON object. A name in another spelling, such as allowFreeText, is that argument, and
+// not one more, since it has a meaning.
 func decode(args string, to any) error {
-	err := json.Unmarshal([]byte(args), to, json.RejectUnknownMembers(true))
+	err := json.Unmarshal([]byte(args), to, json.MatchCaseInsensitiveNames(true))
 	var semantic *json.SemanticError
 	switch {
 	case err == nil && !strings.HasPrefix(strings.TrimLeft(args, " \t\r\n"), "{"):
@@ -130,21 +144,58 @@ func decode(args string, to any) error {
 	case err == nil:
 		return nil
 	case errors.As(err, &semantic):
-		at := strings.TrimPrefix(string(semantic.JSONPointer), "/")
-		if errors.Is(err, json.ErrUnknownName) {
-			return fmt.Errorf("%s: there is no such argument", at)
-		}
-		return fmt.Errorf("%s: it has the wrong type of value", at)
+		return fmt.Errorf("%s: it has the wrong type of value", strings.TrimPrefix(string(semantic.JSONPointer), "/"))
 	case errors.Is(err, jsontext.ErrDuplicateName):
 		return errors.New("an argument is there twice")
 	}
 	return errors.New("the arguments are not strict JSON")
 }
 
+// readOther adds the arguments to a question that have no meaning, for people to see. at is the place of their object.
+func readOther(q *approvals.Question, at string, object jsontext.Value) error {
+	var members map[string]jsontext.Value
+	if len(object) > 0 {
+		if err := json.Unmarshal(object, &members); err != nil {
+			return fmt.Errorf("read the other arguments: %w", err)
+		}
+	}
+	for _, name := range slices.Sorted(maps.Keys(members)) {
+		value := string(members[name])
+		if value == "null" {
+			continue
+		}
+		if members[name].Kind() == jsontext.KindString {
+			if err := json.Unmarshal(members[name], &value); err != nil {
+				return fmt.Errorf("read the other arguments: %w", err)
+			}
+		}
+		if err := addOther(q, at+name, value); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+func addOther(q *approvals.Question, name, value string) error {
+	switch {
+	case len(q.Other) == maxOther:
+		return fmt.Errorf("%.*s: more than %d arguments are not known", maxName, name, maxOther)
+	case len(name) > maxName:
+		return fmt.Errorf("%.*s: a name is longer than %d bytes", maxName, name, maxName)
+	case len(value) > maxText:
+		return fmt.Errorf("%s: it is longer than %d bytes", name, maxText)
+	}
+	q.Other = append(q.Other, approvals.OtherArgument{Name: name, Value: value})
+	return nil
+}
+
 // read checks one question of a kind.
 func (a *arguments) read(kind approvals.Kind) (approvals.Question, error) {
 	q := approvals.Question{Kind: kind, Question: a.Question}
 	if err := a.checkMembers(kind); err != nil {
+		return q, err
+	}
+	if err := readOther(&q, "", a.Other); err != nil {
 		return q, err
 	}
 	if kind == approvals.KindEnvVar {
@@ -252,6 +303,9 @@ func (a *arguments) readOptions(q *approvals.Question) error {
 			ID: o.ID, Label: o.Label, Description: o.Description, Recommended: o.Recommended, RiskLevel: approvals.Risk(o.RiskLevel),
 			EstimatedTime: o.EstimatedTime, EstimatedCost: o.EstimatedCost, Risks: o.Risks,
 		})
+		if err := readOther(q, where, o.Other); err != nil {
+			return err
+		}
 	}
 	q.MaxSelections = min(1, len(q.Options))
 	if q.Type == typeMultiChoice {
@@ -289,6 +343,9 @@ func (a *arguments) readFields(q *approvals.Question) error {
 			return fmt.Errorf("fields/%d/%w", i, err)
 		}
 		q.Fields = append(q.Fields, f)
+		if err := readOther(q, fmt.Sprintf("fields/%d/", i), a.Fields[i].Other); err != nil {
+			return err
+		}
 	}
 	return nil
 }

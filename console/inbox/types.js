@@ -116,6 +116,7 @@
  * @property {string} [default] the answer at time-out
  * @property {string} [tool]
  * @property {QuestionField[]} [fields]
+ * @property {{name: string, value: string}[]} [other] what else the model wrote in the call; it changes nothing
  */
 
 /**
