@@ -1,6 +1,7 @@
 package app_test
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -151,6 +152,51 @@ func TestQuestionsBesideCalls(t *testing.T) {
 			}
 		}
 	})
+}
+
+// A question waits a day where its call may be parked, 300 s elsewhere, and as long as the policy states or the configuration
+// permits. What it has beyond the known arguments is shown, not refused.
+func TestQuestionTimes(t *testing.T) {
+	t.Parallel()
+	const blocked = "rules: [{ask: [\"bash(*)\"], hold: block}]\n"
+	for name, tt := range map[string]struct {
+		policy string
+		setup  func(*app.Config)
+		calls  []string
+		want   time.Duration
+	}{
+		"held":               {setup: func(*app.Config) {}, want: 300 * time.Second},
+		"parked":             {setup: parks, want: 24 * time.Hour},
+		"parked and limited": {setup: func(c *app.Config) { parks(c); c.Hold.MaxWait = time.Hour }, want: time.Hour},
+		"by the policy":      {policy: strings.Replace(offersAll, "{", "{timeout: 2h, ", 1), setup: func(*app.Config) {}, want: 2 * time.Hour},
+		"parked by policy":   {policy: strings.Replace(offersAll, "{", "{timeout: 2h, ", 1), setup: parks, want: 2 * time.Hour},
+		"beside a block":     {policy: offersAll + blocked, setup: parks, calls: []string{"bash", `{"command":"ls /sesame"}`}, want: 300 * time.Second},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			w := build(t, cmp.Or(tt.policy, offersAll+allowAll), inOrder(asking(append([]string{"request_clarification", `{"question":"How much?","urgency":"high"}`}, tt.calls...)...), fakemodel.Answer{Text: "Done."}), tt.setup)
+			answer := newTalk(w, fakemodel.Chat, true).withTools("bash").begin("do it")
+			all := w.pending(1 + len(tt.calls)/2)
+			r := all[slices.IndexFunc(all, func(r approvals.Request) bool { return r.Asks() })]
+			if got := r.ExpiresAt.Sub(r.CreatedAt).Round(time.Second); got != tt.want {
+				t.Errorf("people have %s, want %s", got, tt.want)
+			}
+			if other := r.Details.Questions[0].Other; len(other) != 1 || other[0] != (approvals.OtherArgument{Name: "urgency", Value: "high"}) {
+				t.Errorf("the other arguments are %+v", other)
+			}
+			if len(r.Details.Flags) > 0 {
+				t.Errorf("warnings: %s", r.Details.Flags)
+			}
+			for _, r := range all {
+				d := approvals.Decision{Action: approvals.ActionApprove}
+				if r.Asks() {
+					d = approvals.Decision{Action: approvals.ActionAnswer, Response: approvals.Response{Answer: "Two spoons."}}
+				}
+				w.decide(r.ID, d)
+			}
+			<-answer
+		})
+	}
 }
 
 // What ends a question otherwise is distinct to the model, and not shown to the agent.

@@ -197,6 +197,8 @@ func (canaryJudge) Questions() (offer []string, always bool) { return nil, false
 
 func (canaryJudge) AsksPeople(string) bool { return false }
 
+func (canaryJudge) QuestionTimeout(bool) time.Duration { return 0 }
+
 func (canaryJudge) Secrets(judge.Origin, intercept.Call) []string { return nil }
 
 func (canaryJudge) PermitsSecret(judge.Origin, intercept.Call, string) bool { return false }

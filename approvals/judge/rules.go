@@ -4,6 +4,7 @@ import (
 	"context"
 	"fmt"
 	"slices"
+	"time"
 
 	"github.com/heldcall/heldcall/approvals"
 	"github.com/heldcall/heldcall/approvals/policy"
@@ -32,6 +33,7 @@ type verdicts interface {
 	JudgeResultOnce(policy.ResultKey, func() policy.Result) *policy.ResultVerdict
 	Questions() (offer []string, always bool)
 	AsksPeople(tool string) bool
+	QuestionTimeout(parks bool) time.Duration
 	PermitsSecret(c policy.Call, name string) bool
 	InsertSecrets(c policy.Call, values map[string]string) (string, error)
 }
@@ -190,6 +192,9 @@ func (r *Rules) Questions() (offer []string, always bool) { return r.policy.Ques
 
 // AsksPeople reports whether the calls of an agent's own tool are questions to people.
 func (r *Rules) AsksPeople(tool string) bool { return r.policy.AsksPeople(tool) }
+
+// QuestionTimeout returns how long people have to answer a question, by whether its call may be parked.
+func (r *Rules) QuestionTimeout(parks bool) time.Duration { return r.policy.QuestionTimeout(parks) }
 
 // Name returns the name of the policy: see [approvals.Details].
 func (r *Rules) Name() string { return r.name }

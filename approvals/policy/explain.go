@@ -41,7 +41,7 @@ type RuleExplanation struct {
 // secrets. The rules are in the order of the file.
 func (p *Policy) Explain(c Call) Explanation {
 	if why := p.asks(c.Tool); why != "" {
-		return explainQuestion(c, why)
+		return p.explainQuestion(c, why)
 	}
 	c.Secrets = SecretNames(c.Arguments, c.FreeText)
 	verdict, evaluation := p.judged(c)

@@ -3,6 +3,7 @@ package policy
 import (
 	"fmt"
 	"os"
+	"time"
 
 	"github.com/heldcall/heldcall/approvals"
 	"github.com/heldcall/heldcall/approvals/policy/call"
@@ -162,6 +163,9 @@ func (Shadow) Questions() (offer []string, always bool) { return nil, false }
 
 // AsksPeople returns false.
 func (Shadow) AsksPeople(string) bool { return false }
+
+// QuestionTimeout is [Policy.QuestionTimeout].
+func (s Shadow) QuestionTimeout(parks bool) time.Duration { return s.Policy.QuestionTimeout(parks) }
 
 // DeniesUnseen returns false: a policy that only reports denies nothing.
 func (s Shadow) DeniesUnseen() bool { return false }

@@ -3,6 +3,7 @@ package policy
 import (
 	"fmt"
 	"slices"
+	"time"
 
 	"github.com/heldcall/heldcall/approvals"
 	"github.com/heldcall/heldcall/approvals/questions"
@@ -17,7 +18,18 @@ func (p *Policy) Questions() (offer []string, always bool) {
 // AsksPeople reports whether the calls of an agent's own tool are questions to people.
 func (p *Policy) AsksPeople(tool string) bool { return p.rules.AsksPeople(tool) }
 
-// QuestionVerdict returns the verdict on each call that asks people.
+// QuestionTimeout is how long people have to answer a question, by whether its call may be parked.
+func (p *Policy) QuestionTimeout(parks bool) time.Duration {
+	switch {
+	case p.rules.Questions.Timeout > 0:
+		return p.rules.Questions.Timeout
+	case parks:
+		return questions.ParkedTimeout
+	}
+	return questions.Timeout
+}
+
+// QuestionVerdict returns the verdict on each call that asks people. Its time is that without a policy.
 func QuestionVerdict() Verdict {
 	return Verdict{
 		Action: Ask, Rule: approvals.RuleQuestions, Reason: "The model asks people.", Risk: approvals.RiskLow,
@@ -38,8 +50,9 @@ func (p *Policy) asks(tool string) string {
 }
 
 // explainQuestion explains the verdict on a call that asks people.
-func explainQuestion(c Call, why string) Explanation {
+func (p *Policy) explainQuestion(c Call, why string) Explanation {
 	v := QuestionVerdict()
+	v.Timeout = p.QuestionTimeout(false)
 	kind, asked, err := questions.Read(c.Tool, c.Arguments)
 	switch {
 	case c.Arguments == "":

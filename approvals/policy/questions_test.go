@@ -17,6 +17,7 @@ func TestQuestions(t *testing.T) {
 		"questions: {offer: []}":                         "questions",
 		"questions: {offer: [secrets]}":                  "clarification, decision, env_var, input",
 		"questions: {ask: true}":                         "ask",
+		"questions: {timeout: 90}":                       "no unit",
 		"questions: [decision]":                          "mapping",
 		"questions: {offer: [decision], always: indeed}": "always",
 	} {
@@ -33,6 +34,19 @@ func TestQuestions(t *testing.T) {
 		}
 		if offer, always := (policy.Shadow{Policy: p}).Questions(); offer != nil || always {
 			t.Errorf("%s: a policy on trial offers %s", src, offer)
+		}
+	}
+}
+
+// A question waits a day where its call may be parked, and as long as the policy states.
+func TestQuestionTimeout(t *testing.T) {
+	for src, want := range map[string]string{"": "5m0s 24h0m0s", "questions: {timeout: 2h}": "2h0m0s 2h0m0s", "questions: {timeout: 10s, offer: [decision]}": "10s 10s"} {
+		p, err := policy.Parse("p.yaml", []byte(src))
+		if err != nil {
+			t.Fatal(err)
+		}
+		if got := fmt.Sprint(p.QuestionTimeout(false), " ", p.QuestionTimeout(true)); got != want {
+			t.Errorf("%s: %s, want %s", src, got, want)
 		}
 	}
 }

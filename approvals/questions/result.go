@@ -10,8 +10,11 @@ import (
 	"github.com/heldcall/heldcall/internal/sanitize"
 )
 
-// Timeout is how long people have to answer.
-const Timeout = 300 * time.Second
+// How long people have to answer where the policy does not state it.
+const (
+	Timeout       = 300 * time.Second
+	ParkedTimeout = 24 * time.Hour // where the call may be parked
+)
 
 // previewLength is the length of [Preview] in characters.
 const previewLength = 160

@@ -22,6 +22,8 @@ type Judge interface {
 	Verdict(from judge.Origin, c intercept.Call) policy.Verdict
 	// AsksPeople reports whether the calls of an agent's own tool are questions to people.
 	AsksPeople(tool string) bool
+	// QuestionTimeout returns how long people have to answer a question, by whether its call may be parked.
+	QuestionTimeout(parks bool) time.Duration
 	conversation.Questions
 	// Secrets returns the names of the stored secrets whose handles a call has.
 	Secrets(from judge.Origin, c intercept.Call) []string

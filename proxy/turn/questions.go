@@ -8,6 +8,7 @@ import (
 	"github.com/heldcall/heldcall/approvals"
 	"github.com/heldcall/heldcall/approvals/judge"
 	"github.com/heldcall/heldcall/approvals/policy"
+	"github.com/heldcall/heldcall/approvals/policy/rule"
 	"github.com/heldcall/heldcall/approvals/questions"
 	"github.com/heldcall/heldcall/intercept"
 	"github.com/heldcall/heldcall/intercept/notice"
@@ -80,6 +81,7 @@ func (r *review) forcesQuestions() bool {
 // and one that a person has refused to answer, is answered at once.
 func (r *review) askQuestion(ctx context.Context, c intercept.Call, tool string, declined map[string]string, answer *intercept.Answer) *intercept.Error {
 	j := &judgedCall{call: c, policy: r.rules().Name(), verdict: policy.QuestionVerdict(), question: true}
+	j.verdict.Timeout = r.rules().QuestionTimeout(r.engine.Limits.Park)
 	r.calls = append(r.calls, j)
 	r.engine.metrics.verdict(policy.Ask)
 	kind, asked, err := questions.Read(tool, c.Arguments)
@@ -109,6 +111,21 @@ func (r *review) askQuestion(ctx context.Context, c intercept.Call, tool string,
 	}
 	r.asked, r.requests = append(r.asked, j), append(r.requests, *request)
 	return nil
+}
+
+// hurryQuestions shortens the time of new questions in an answer that is not parked, because a rule blocks it for another
+// of its calls.
+func (r *review) hurryQuestions() {
+	if !slices.ContainsFunc(r.asked, func(j *judgedCall) bool { return j.verdict.Hold == rule.HoldBlock }) {
+		return
+	}
+	timeout := r.rules().QuestionTimeout(false)
+	for i, j := range r.asked {
+		q := &r.requests[i]
+		if end := q.CreatedAt.Add(timeout); j.question && q.ID == "" && end.Before(q.ExpiresAt) {
+			q.ExpiresAt = end
+		}
+	}
 }
 
 // equalQuestion returns the question of the answer that people are asked already and that is equal,

@@ -101,6 +101,7 @@ func (r *review) judgeCalls(ctx context.Context, calls []intercept.Call, answer 
 			r.asked, r.requests = append(r.asked, j), append(r.requests, *request)
 		}
 	}
+	r.hurryQuestions()
 	return nil
 }
 

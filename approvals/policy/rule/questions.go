@@ -4,6 +4,7 @@ import (
 	"cmp"
 	"fmt"
 	"slices"
+	"time"
 
 	"go.yaml.in/yaml/v3"
 
@@ -13,8 +14,9 @@ import (
 
 // Questions are the settings of tools by which models ask people.
 type Questions struct {
-	Offer  []string // of [questions.Offers], in their order; none: no tool is offered
-	Always bool     // also to agents that offer the model no tools
+	Offer   []string      // of [questions.Offers], in their order; none: no tool is offered
+	Always  bool          // also to agents that offer the model no tools
+	Timeout time.Duration // how long people have to answer; 0: [questions.Timeout] or [questions.ParkedTimeout]
 }
 
 func (r *reader) readQuestions(n *yaml.Node, path string, to *Questions) {
@@ -25,6 +27,7 @@ func (r *reader) readQuestions(n *yaml.Node, path string, to *Questions) {
 			r.List(n, path, "questions", func(n *yaml.Node, path string) { named = append(named, r.OneOf(n, path, offers)) })
 		}},
 		{Name: "always", Read: r.SetBool(&to.Always)},
+		{Name: "timeout", Read: func(n *yaml.Node, path string) { to.Timeout = r.Duration(n, path) }},
 	})
 	to.Offer = slices.DeleteFunc(offers, func(name string) bool { return !slices.Contains(named, name) })
 }
