@@ -15,6 +15,7 @@ import (
 func asking(id string, questions ...approvals.Question) approvals.Request {
 	r := bash(id, "")
 	r.Kind, r.ToolName, r.Title = questions[0].Kind, "request_decision", "The agent asks for a decision"
+	r.ArgsPreview = questions[0].Question
 	if len(questions) > 1 {
 		r.Kind = approvals.KindCombined
 	}

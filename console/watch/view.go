@@ -94,7 +94,10 @@ func (m *Model) headline() string {
 		status = ending(r)
 	}
 	line := fmt.Sprintf("%s · %s risk · %s", r.ToolName, r.RiskLevel, status)
-	if r.RuleTitle() != "" {
+	switch {
+	case r.Asks():
+		line = r.Headline() + " · " + status
+	case r.RuleTitle() != "":
 		line = r.Title + " · " + line
 	}
 	if place, of := m.list.placeInQuestion(r); of > 1 {
@@ -143,17 +146,19 @@ func (m *Model) rows(height int) []string {
 }
 
 func requestRow(r *approvals.Request, sameRun bool, now time.Time) string {
-	tool := sanitize.Line(r.ToolName)
-	if sameRun {
-		tool = "└ " + tool
-	}
 	left := humanize.Left(r.ExpiresAt.Sub(now))
 	if r.Status.Final() {
 		left = string(r.Status)
 	}
-	preview := r.ArgsPreview
-	if r.RuleTitle() != "" {
+	tool, preview := sanitize.Line(r.ToolName), r.ArgsPreview
+	switch {
+	case r.Asks():
+		tool, preview = "question", r.Headline()
+	case r.RuleTitle() != "":
 		preview = r.Title + " · " + preview
+	}
+	if sameRun {
+		tool = "└ " + tool
 	}
 	if r.Agent != nil && r.Agent.State != approvals.AgentAttached {
 		preview = string(r.Agent.State) + " " + humanize.Ago(now.Sub(r.Agent.Since)) + " · " + preview

@@ -66,9 +66,14 @@ func agentOf(r *approvals.Request, now time.Time) string {
 	return cmp.Or(Join(" ", name, state), "-")
 }
 
-// previewOf is a request in a few words: the title that its rule gives it, then its
+// previewOf is a request in a few words: the question of one that asks, else the title that its rule gives it, then its
 // arguments.
-func previewOf(r *approvals.Request) string { return Join(" · ", r.RuleTitle(), r.ArgsPreview) }
+func previewOf(r *approvals.Request) string {
+	if r.Asks() {
+		return r.Headline()
+	}
+	return Join(" · ", r.RuleTitle(), r.ArgsPreview)
+}
 
 // Summary is a request in a few words that fit into a line: its title and arguments.
 func Summary(r *approvals.Request) string {
