@@ -6,6 +6,7 @@ import { ruleTitle } from './present.js';
 import { missing } from './session.js';
 import { put } from './store.js';
 import { plain } from './text/visible.js';
+import { headline } from './words.js';
 import { shelve } from './view/shelf.js';
 import { toast } from './view/toast.js';
 import { drawWindows } from './view/windows.js';
@@ -56,10 +57,10 @@ export function afterApproval({ agent, status, details }) {
 
 const LONGEST = 80; // letters of a call in a message
 
-/** A call in a few words: its tool, and what its rule calls it or the beginning of the command. @param {Request} request */
+/** A question, or a call in a few words: its tool, and what its rule calls it or the beginning of the command. @param {Request} request */
 export function named(request) {
 	const what = ruleTitle(request) || request.args_preview || request.resource;
-	const text = plain([request.tool_name || 'a call without a name', what].filter(Boolean).join(' · '));
+	const text = plain(headline(request) || [request.tool_name || 'a call without a name', what].filter(Boolean).join(' · '));
 	return text.length > LONGEST ? `${text.slice(0, LONGEST)}…` : text;
 }
 

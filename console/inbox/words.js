@@ -15,8 +15,15 @@ const RESULT = {
 
 const ASKS = { clarification: 'asks a question', decision: 'asks for a decision', env_var: 'asks for values', combined: 'asks several questions' };
 
-/** What an agent does that asks a question; '' for other requests. @param {Request} request */
+/** What an agent does that asks a question; '' for other requests. @param {Pick<Request, 'kind'>} request */
 export const asksFor = ({ kind }) => ASKS[/** @type {keyof typeof ASKS} */ (kind)] ?? '';
+
+/** What a model asks people, as approvals.Request.Headline has it: the first question and the number of the others; '' for other requests. @param {Request} request */
+export function headline({ kind, args_preview: preview, title, details }) {
+	if (!asksFor({ kind })) return '';
+	const others = (details.questions ?? []).length - 1;
+	return others > 0 && preview ? `${preview} (and ${others} more)` : preview || title;
+}
 
 /** Whether people are asked about the result of a call. @param {Request} request */
 export const isResult = ({ kind }) => kind === 'result';

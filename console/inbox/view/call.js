@@ -6,13 +6,13 @@ import { causesOf, effectParts, targetsText } from '../effects.js';
 import { TIMEOUT, afterApproval, byWhom } from '../decide.js';
 import { write } from '../text/json.js';
 import { button, countdown, el, elapsed, hostile, riskBadge } from './dom.js';
-import { LOADING, alone, approvalsOf, hindrance, spent } from '../session.js';
+import { LOADING, alone, approvalsOf, asks, hindrance, spent } from '../session.js';
 import { state } from '../store.js';
 import { plain } from '../text/visible.js';
 import { isResult, wordsFor } from '../words.js';
 import { drawConfirm } from './confirm.js';
 import { drawEditor } from './edit.js';
-import { drawAnswer, drawQuestion } from './question.js';
+import { drawAnswer, drawQuestion, questionTitle } from './question.js';
 import { drawPast } from './past.js';
 import { drawMemory } from './remember.js';
 import { Folds, drawFile, drawFlags, drawPart, drawTable, drawText, plural } from './parts.js';
@@ -104,8 +104,8 @@ export class Card {
 		this.waiting = null;
 		this.reader = state.me;
 		this.folds.closed.clear();
-		this.element.replaceChildren(drawHeading(this), drawBody(this), ...drawEnd(this), ...drawFurther(this));
-		this.element.setAttribute('aria-label', `${isResult(this.request) ? 'Result' : 'Call'} of ${this.request.tool_name}`);
+		this.element.replaceChildren(drawHeading(this), ...drawBody(this), ...drawEnd(this), ...drawFurther(this));
+		this.element.setAttribute('aria-label', asks(this.request) ? `Question: ${plain(questionTitle(this.request))}` : `${isResult(this.request) ? 'Result' : 'Call'} of ${this.request.tool_name}`);
 		if (focus) this.refocus(focus);
 	}
 
@@ -126,6 +126,7 @@ export class Card {
 
 /** @param {Card} card */
 function drawHeading({ request }) {
+	if (asks(request)) return el('header', { class: 'asked' }, el('h2', { class: 'prose' }, hostile(questionTitle(request))));
 	const title = isResult(request) ? 'Result of' : ruleTitle(request);
 	return el('header', {},
 		el('h2', {}, title && el('span', { class: 'title' }, hostile(title)), title && ' ', el('code', {}, hostile(request.tool_name || 'a call without a name'))),
@@ -143,8 +144,7 @@ export function drawEffects({ effects }) {
 }
 
 /** Why people are asked. @param {Request} request */
-function drawReason({ reason, rule, details }) {
-	if (details.questions) return false;
+function drawReason({ reason, rule }) {
 	return el('p', { class: 'because' }, el('strong', {}, 'Why this needs approval: '), hostile(reason || 'A policy rule requires approval.'), ' ', el('span', { class: 'muted' }, '(', hostile(rule), ')'));
 }
 
@@ -159,34 +159,53 @@ function drawAgent(request) {
 	return el('p', { class: 'agent-state' }, status === 'pending' ? pending : afterApproval(request) || ended);
 }
 
-/** @param {Card} card */
-function drawBody(card) {
-	const { request, folds } = card;
-	if (request.details.abridged) return el('div', { class: 'body' }, drawEffects(request), el('p', { class: 'muted', id: `loading-${request.id}`, role: 'status' }, LOADING), drawPreview(request));
-	const { lead, note, parts, matters, rest } = present(request);
-	const words = wordsFor(request);
-	folds.causes = causesOf(request, matters);
+/** The body of a question: what is to be known before it is answered, or how it was asked. @param {Card} card @returns {HTMLElement[]} */
+function drawQuestionBody({ request, folds }) {
+	const questions = request.status === 'pending' ? [] : (request.details.questions ?? []).map((question, i) => drawQuestion(request, question, i, folds));
+	const parts = [drawAgent(request), drawFlags(flagsOf(request)), ...questions].filter((part) => part !== false);
+	return parts.length > 0 ? [el('div', { class: 'body' }, parts)] : [];
+}
+
+/** The warnings about a request. @param {Request} request */
+function flagsOf(request) {
 	const flags = [...(request.details.flags ?? [])];
 	const unseen = hiddenIn(request.arguments);
 	if (unseen > 0) flags.push(`${plural(unseen, 'hidden or look-alike character')}, marked below.`);
-	const raw = button(card.raw ? (isResult(request) ? 'Read as text' : 'Read as a call') : 'Raw JSON', () => {
-		card.raw = !card.raw;
-		card.draw();
-	}, { class: 'quiet small', 'aria-pressed': String(card.raw) });
-	return el('div', { class: 'body' },
+	return flags;
+}
+
+/** @param {Card} card @returns {HTMLElement[]} */
+function drawBody(card) {
+	const { request, folds } = card;
+	if (request.details.questions) return drawQuestionBody(card);
+	if (request.details.abridged) return [el('div', { class: 'body' }, drawEffects(request), el('p', { class: 'muted', id: `loading-${request.id}`, role: 'status' }, LOADING), drawPreview(request))];
+	const { lead, note, parts, matters, rest } = present(request);
+	const words = wordsFor(request);
+	folds.causes = causesOf(request, matters);
+	return [el('div', { class: 'body' },
 		drawEffects(request),
 		drawAgent(request),
 		words.effects && el('p', { class: 'prose' }, hostile(request.description), el('br'), words.effects),
-		drawFlags(flags),
+		drawFlags(flagsOf(request)),
 		card.raw
 			? drawRaw(request, folds)
-			: request.details.questions ? request.status !== 'pending' && request.details.questions.map(drawQuestion) : [...drawFile(lead, note, folds), ...parts.map((part, i) => drawPart(part, `part ${i}`, folds)), drawCommands(request, parts[0]?.text), drawRest(parts.length > 0, rest, folds)],
+			: [...drawFile(lead, note, folds), ...parts.map((part, i) => drawPart(part, `part ${i}`, folds)), drawCommands(request, parts[0]?.text), drawRest(parts.length > 0, rest, folds)],
 		drawReason(request),
-		el('div', {}, raw));
+		el('div', {}, drawRawButton(card)))];
+}
+
+/** @param {Card} card */
+function drawRawButton(card) {
+	const read = asks(card.request) ? 'Hide the raw JSON' : isResult(card.request) ? 'Read as text' : 'Read as a call';
+	return button(card.raw ? read : 'Raw JSON', () => {
+		card.raw = !card.raw;
+		card.draw();
+	}, { class: 'quiet small', 'aria-pressed': String(card.raw) });
 }
 
 /** What can be opened below the buttons, where nothing covers it. @param {Card} card */
 function drawFurther(card) {
+	if (card.request.details.questions) return [el('div', { class: 'further asked' }, drawRawButton(card), card.raw && drawRaw(card.request, card.folds))];
 	const past = card.past ??= drawPast(card.request);
 	return past.length > 0 ? [el('div', { class: 'further' }, past)] : [];
 }

@@ -10,7 +10,7 @@ import { present } from '../present.js';
 import { asks, waits } from '../session.js';
 import { changed, put, select, state } from '../store.js';
 import { delay, isDelayed, isUnsigned, isUntyped, undoesAll } from '../undo.js';
-import { isResult, wordsFor } from '../words.js';
+import { asksFor, isResult, wordsFor } from '../words.js';
 import { Card } from './call.js';
 import { button, countdown, el, elapsed, fill, hostile } from './dom.js';
 import { Questions, several } from './questions.js';
@@ -143,7 +143,7 @@ function heading(turn) {
 
 /** What people are asked. Results come before the calls of their turn. @param {Request[]} turn */
 function wants(turn) {
-	if (turn.every(asks)) return [hostile(turn[0].principal.agent || 'An agent'), turn.length > 1 ? ` wants to ask ${turn.length} times` : ' wants to ask you something'];
+	if (turn.every(asks)) return [hostile(turn[0].principal.agent || 'An agent'), turn.length > 1 ? ` asks ${turn.length} times` : ` ${asksFor(turn[0])}`];
 	const calls = turn.filter((request) => !isResult(request));
 	const [{ principal, tool_name: tool }] = turn;
 	const named = el('code', {}, hostile(tool || 'a tool without a name'));

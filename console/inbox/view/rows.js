@@ -8,7 +8,7 @@ import { questionsOf, riskRank, runKey } from '../order.js';
 import { ruleTitle } from '../present.js';
 import { state } from '../store.js';
 import { plain } from '../text/visible.js';
-import { asksFor, isResult } from '../words.js';
+import { asksFor, headline, isResult } from '../words.js';
 import { countdown, el, elapsed, fill } from './dom.js';
 
 /** @typedef {import('../types.js').Request} Request */
@@ -60,7 +60,7 @@ export class Rows {
 	/** Shows or removes the text of an empty list. @param {boolean} empty @param {boolean} filtered there are requests that the filter does not show */
 	showEmpty(empty, filtered) {
 		if (!empty) return this.#empty.remove();
-		const [title, text] = filtered ? ['No matches', 'Clear the filter to see all requests.'] : ['Nothing to review', 'Requests appear here as they arrive.'];
+		const [title, text] = filtered ? ['No matches', 'Choose All, or clear the filter.'] : ['Nothing to review', 'Requests appear here as they arrive.'];
 		if (this.#empty.firstChild?.textContent !== title) fill(this.#empty, el('h2', {}, title), el('p', {}, text));
 		if (!this.#empty.isConnected) this.element.append(this.#empty);
 	}
@@ -75,6 +75,11 @@ export class Rows {
 		row?.classList.add('selected');
 		row?.querySelector('a')?.setAttribute('aria-current', 'true');
 		this.#selected = row;
+	}
+
+	/** The requests of a row. @param {HTMLElement} row @returns {Request[]} */
+	requestsOf(row) {
+		return [...this.#rows.values()].find((one) => one.row === row)?.requests ?? [];
 	}
 
 	/** Ticks or clears every box. @param {boolean} on */
@@ -170,7 +175,7 @@ function drawRow({ requests, ends }, check) {
 	const silent = requests.some((request) => request.on_timeout === 'approve');
 	const several = requests.length > 1;
 	const lines = several ? previews(requests) : [];
-	const name = several ? `${requests.length} calls` : plain(titleOf(first) || first.tool_name) || 'unnamed';
+	const name = several ? `${requests.length} ${requests.every(asksFor) ? 'questions' : 'calls'}` : plain(titleOf(first) || first.tool_name) || 'unnamed';
 	return el('div', { class: `row risk-${worst.risk_level}`, role: 'listitem', data: { id: first.id, lines: lines.length } },
 		el('label', { class: 'tick' }, el('input', { type: 'checkbox', 'aria-label': `Select ${name}`, checked: requests.every((request) => state.checked.has(request.id)), on: {
 			change: (/** @type {Event} */ event) => check(requests, /** @type {HTMLInputElement} */ (event.target).checked),
@@ -180,9 +185,9 @@ function drawRow({ requests, ends }, check) {
 				silent && el('span', { class: 'badge silent', title: 'Runs automatically if no one answers.' }, 'runs if unanswered'), countdown(several ? new Date(ends).toISOString() : first.expires_at)),
 			lines,
 			el('span', { class: 'meta' },
-				el('span', { class: 'level' }, worst.risk_level), warned && el('span', { class: 'warned' }, '! warning'),
+				requests.every(asksFor) ? el('span', { class: 'asks' }, several ? 'questions' : asksFor(first)) : el('span', { class: 'level' }, worst.risk_level), warned && el('span', { class: 'warned' }, '! warning'),
 				first.agent && first.agent.state !== 'attached' && el('span', { class: 'agent-away' }, `${first.agent.state} `, elapsed(first.agent.since)),
-				!several && does(first),
+				!several && !asksFor(first) && does(first),
 				!several && el('span', { class: 'tool' }, plain(first.tool_name) || 'unnamed'),
 				el('span', { class: 'who' }, plain(who)), elapsed(first.created_at))));
 }
@@ -192,22 +197,22 @@ function call({ args_preview: preview, resource, tool_name: tool }) {
 	return preview || resource || tool || 'unnamed';
 }
 
-/** The title of a row of one call: that of a rule, or the tool if its arguments are no command and no resource; '' where the call itself is shown. @param {Request} request */
+/** The title of a row of one request: the question, the title of a rule, or the tool if its arguments are no command and no resource; '' where the call itself is shown. @param {Request} request */
 function titleOf(request) {
-	return ruleTitle(request) || (/^[{[]/.test(call(request)) ? request.tool_name : '');
+	return headline(request) || ruleTitle(request) || (/^[{[]/.test(call(request)) ? request.tool_name : '');
 }
 
 /** The second line of a row of one call: what it does; below a title, the call itself. @param {Request} request */
 function does(request) {
 	if (titleOf(request)) return el('span', { class: 'preview' }, plain(call(request)));
-	return el('span', { class: 'does' }, plain(effectsText(request.effects) || asksFor(request) || (isResult(request) ? 'result' : '')));
+	return el('span', { class: 'does' }, plain(effectsText(request.effects) || (isResult(request) ? 'result' : '')));
 }
 
 /** A line for each question of a run: what its calls do together, or the call. @param {Request[]} requests @returns {HTMLElement[]} */
 function previews(requests) {
 	const questions = questionsOf(requests);
 	const joined = (/** @type {Request[]} */ calls) => [plain(heading(calls)) || plain(call(calls[0])), el('span', { class: 'muted' }, ` ${calls.length} calls`)];
-	const single = (/** @type {Request} */ request) => [plain(ruleTitle(request) || call(request)), el('span', { class: 'muted' }, ` ${plain(request.tool_name)}`)];
+	const single = (/** @type {Request} */ request) => [plain(headline(request) || ruleTitle(request) || call(request)), el('span', { class: 'muted' }, ` ${plain(request.tool_name)}`)];
 	const lines = questions.slice(0, PREVIEWS).map((calls) => el('span', { class: 'preview' }, ...(calls.length > 1 ? joined(calls) : single(calls[0]))));
 	return questions.length > PREVIEWS ? [...lines, el('span', { class: 'preview muted' }, `and ${questions.length - PREVIEWS} more`)] : lines;
 }

@@ -33,10 +33,14 @@ flows('questions', {
 		const answer = stage.held.hold([decision()], agent);
 		const page = await stage.open();
 		await stage.look(page, 'request_decision');
-		await page.getByRole('heading', { name: 'claude-code wants to ask you something' }).waitFor();
+		await page.getByRole('heading', { name: 'claude-code asks for a decision' }).waitFor();
+		assert.deepEqual(await page.locator('.call h2').allInnerTexts(), ['Which branch is released?'], 'the question is the title');
 		await page.getByRole('group', { name: 'Which branch is released?' }).waitFor();
-		assert.deepEqual(await page.locator('.choice strong').allTextContents(), ['stable', 'main', 'none'], 'the recommended option is first');
-		for (const text of ['recommended', 'low risk', 'high risk', 'Time: 20 min', 'Cost: 2 EUR', 'A migration runs', 'All of this week’s changes.']) await page.locator('.choice').getByText(text).first().waitFor();
+		assert.deepEqual(await page.locator('.option strong').allTextContents(), ['stable', 'main', 'none'], 'the recommended option is first');
+		for (const text of ['recommended', 'Risk low', 'Risk high', 'Time 20 min', 'Cost 2 EUR', 'A migration runs', 'All of this week’s changes.']) await page.locator('.option').getByText(text).first().waitFor();
+		const lefts = await page.locator('.option').evaluateAll((options) => options.map((option) => [...option.querySelectorAll('.fact')].map((fact) => Math.round(fact.getBoundingClientRect().left))));
+		assert.equal(new Set(lefts[0]).size, 3, 'time, cost and risk are beside each other');
+		for (const row of lefts) assert.deepEqual(row, lefts[0], 'the facts are in columns');
 		await stage.check(page);
 		await stage.shot(page, 'decision');
 		await page.keyboard.press('a');
@@ -45,7 +49,7 @@ flows('questions', {
 		await page.keyboard.press('ArrowDown');
 		assert.deepEqual(await page.getByRole('radio').evaluateAll((radios) => radios.map((radio) => radio.checked)), [false, true, false]);
 		await page.keyboard.press('Enter');
-		await page.getByText('Answered: request_decision').waitFor();
+		await page.getByText('Answered: Which branch is released?').waitFor();
 		assert.deepEqual((await decided(stage, answer)).decision.selected, ['main']);
 		await page.goto(`${stage.held.console}/#/history`);
 		await page.locator('.entry', { hasText: 'request_decision' }).first().waitFor();
@@ -56,7 +60,7 @@ flows('questions', {
 		const page = await stage.open();
 		await stage.look(page, 'request_decision');
 		await page.getByText('Select up to 2.').waitFor();
-		const boxes = page.locator('.choice').getByRole('checkbox');
+		const boxes = page.locator('.option').getByRole('checkbox');
 		await boxes.nth(0).check();
 		await boxes.nth(2).check();
 		assert.ok(await boxes.nth(1).isDisabled(), 'the bound is reached');
@@ -65,7 +69,7 @@ flows('questions', {
 		await boxes.nth(0).uncheck();
 		await boxes.nth(1).check();
 		await send(page).click();
-		await page.getByText('Answered: request_decision').waitFor();
+		await page.getByText('Answered: Which branch is released?').waitFor();
 		assert.deepEqual((await decided(stage, answer)).decision.selected, ['none', 'main']);
 	},
 
@@ -80,7 +84,7 @@ flows('questions', {
 		await stage.shot(page, 'question-refused');
 		await page.getByLabel('Your answer').fill('Three, <b>one</b> per zone.');
 		await send(page).click();
-		await page.getByText('Answered: request_clarification').waitFor();
+		await page.getByText('Answered: How many replicas?').waitFor();
 		assert.equal((await decided(stage, answer)).decision.answer, 'Three, <b>one</b> per zone.');
 	},
 
@@ -105,7 +109,7 @@ flows('questions', {
 		await hidden();
 		await page.getByLabel('Keep the secret for all sessions of this agent').check();
 		await field.press('Enter');
-		await page.getByText('Answered: request_env_var').waitFor();
+		await page.getByText('Answered: For the upload').waitFor();
 		const { decision: made } = await decided(stage, answer);
 		assert.equal(made.values.API_TOKEN, 'secret://API_TOKEN');
 		assert.equal(made.save, true);
@@ -132,7 +136,8 @@ flows('questions', {
 		const page = await stage.open('/', { before: (context) => context.grantPermissions(['clipboard-read', 'clipboard-write']) });
 		await stage.look(page, 'request_env_var');
 		await page.evaluate(() => navigator.clipboard.writeText('v9Xk-Tr42m"<i>\n'));
-		assert.equal(await page.getByRole('button', { name: /^Paste/ }).count(), 1, 'only a secret is pasted by a button');
+		assert.equal(await page.getByRole('button', { name: /^Paste/ }).count(), 2);
+		assert.equal(await page.getByRole('button', { name: /^Show the value/ }).count(), 1, 'only a secret is hidden');
 		const paste = page.getByRole('button', { name: 'Paste the value of API_TOKEN' });
 		await paste.focus();
 		await page.keyboard.press('Enter');
@@ -143,7 +148,7 @@ flows('questions', {
 		assert.ok(!(await page.content()).includes('v9Xk'), 'the page has the secret');
 		await stage.check(page);
 		await send(page).click();
-		await page.getByText('Answered: request_env_var').waitFor();
+		await page.getByText('Answered: For the upload').waitFor();
 		assert.equal((await decided(stage, answer)).decision.values.API_TOKEN, 'secret://API_TOKEN');
 		assert.ok(!(await page.content()).includes('v9Xk'), 'the page has the secret');
 		assert.ok(!page.url().includes('v9Xk'));
@@ -161,7 +166,7 @@ flows('questions', {
 		assert.equal(await page.locator('#main').getByRole('group').count(), 3);
 		await page.getByRole('radio').first().check();
 		await page.getByLabel('Your answer').fill('It is Monday.');
-		await page.getByLabel('Host').fill('DB');
+		await page.getByRole('textbox', { name: 'Host' }).fill('DB');
 		await stage.check(page);
 		await stage.shot(page, 'questions');
 		await send(page).click();
@@ -170,10 +175,43 @@ flows('questions', {
 		assert.equal((await stage.held.pending()).length, 1);
 		assert.ok(await page.getByRole('radio').first().isChecked(), 'what was entered stays');
 		assert.equal(await page.getByLabel('Your answer').inputValue(), 'It is Monday.');
-		await page.getByLabel('Host').fill('db.example');
+		await page.getByRole('textbox', { name: 'Host' }).fill('db.example');
 		await send(page).click();
-		await page.getByText('Answered: request_input').waitFor();
+		await page.getByText('Answered: Which branch? (and 2 more)').waitFor();
 		assert.deepEqual((await decided(stage, answer)).decision.responses, { branch: { selected: ['stable'] }, why: { answer: 'It is Monday.' }, values: { values: { HOST: 'db.example' } } });
+	},
+
+	async 'what a model writes beside a question is shown as text'(stage) {
+		const answer = stage.held.hold([decision({ urgency: '<b onclick="pwned=1">high</b>', options: [{ id: 'a', label: 'Now', owner: 'ops' }, { id: 'b', label: 'Later' }], default: 'b' })], agent);
+		const page = await stage.open();
+		await stage.look(page, 'request_decision');
+		const other = (name) => page.locator('.asked .arguments tr', { has: page.getByRole('rowheader', { name, exact: true }) }).locator('td').innerText();
+		assert.equal(await other('urgency'), '<b onclick="pwned=1">high</b>');
+		assert.equal(await other('options/0/owner'), 'ops');
+		assert.deepEqual(await page.locator('.option .badge').allTextContents(), ['default']);
+		await stage.check(page);
+		await stage.shot(page, 'question-other');
+		await page.getByRole('radio').first().check();
+		await send(page).click();
+		await page.getByText('Answered: Which branch is released?').waitFor();
+		const { request } = await decided(stage, answer);
+		await page.goto(`${stage.held.console}/#/requests/${request.id}`);
+		await page.locator('.option', { hasText: 'Now' }).getByText('selected').waitFor();
+		assert.equal(await other('options/0/owner'), 'ops');
+		await stage.check(page);
+		await page.getByRole('button', { name: 'Raw JSON' }).click();
+		await page.getByText('"urgency"').waitFor();
+	},
+
+	async 'a row has the question as its title'(stage) {
+		stage.held.begin([{ name: 'request_clarification', arguments: { question: 'How many replicas?' } }], agent);
+		stage.held.begin([{ name: 'request_env_var', arguments: { fields: [{ name: 'HOST', secret: false }, { name: 'PORT', secret: false }] } }], agent);
+		stage.held.begin([{ name: 'request_input', arguments: { questions: [{ id: 'a', kind: 'clarification', question: 'Which zone?' }, { id: 'b', kind: 'clarification', question: 'Why?' }] } }], agent);
+		const page = await stage.open();
+		await page.locator('.row').nth(2).waitFor();
+		assert.deepEqual((await page.locator('.row .title').allInnerTexts()).sort(), ['HOST, PORT', 'How many replicas?', 'Which zone? (and 1 more)']);
+		assert.deepEqual((await page.locator('.row .asks').allInnerTexts()).sort(), ['asks a question', 'asks for values', 'asks several questions']);
+		await stage.check(page);
 	},
 
 	async 'a question is declined with a note'(stage) {
@@ -186,7 +224,7 @@ flows('questions', {
 		assert.equal(await page.locator('.more').count(), 0);
 		await stage.check(page);
 		await page.getByRole('button', { name: 'Deny', exact: true }).click();
-		await page.getByText('Denied: request_decision').waitFor();
+		await page.getByText('Denied: Which branch is released?').waitFor();
 		const { request } = await decided(stage, answer);
 		assert.deepEqual([request.status, request.decisions[0].note], ['denied', 'Decide yourself.']);
 	},
