@@ -17,6 +17,7 @@ import { write } from './text/json.js';
  * @property {Set<string>} checked ids that were ticked in the list
  * @property {Order} order
  * @property {string} filter of the list; '' shows all
+ * @property {boolean} questions whether the list shows questions only
  * @property {import('./types.js').Me|null} me who is at the page; null while that is not known
  */
 
@@ -31,6 +32,7 @@ export const state = {
 	checked: new Set(),
 	order: 'risk',
 	filter: '',
+	questions: false,
 	me: null,
 };
 

@@ -3,12 +3,16 @@
 import { now } from '../clock.js';
 import { decideSeveralOf } from '../decide.js';
 import { ORDERS, bundles, matches, nextPin, runKey } from '../order.js';
-import { asks, counts, hindrance } from '../session.js';
+import { asks, counts, hindrance, spent } from '../session.js';
 import { changed, pending, state } from '../store.js';
+import { plain } from '../text/visible.js';
 import { openBatch } from './batch.js';
 import { button, byId, el, fill, isNarrow } from './dom.js';
 import { Rows } from './rows.js';
 import { buildShelf } from './shelf.js';
+import { listenToSwipes } from './swipe.js';
+import { toast } from './toast.js';
+import { Views } from './views.js';
 import { buildWindows } from './windows.js';
 
 /** @typedef {import('../types.js').Request} Request */
@@ -23,6 +27,7 @@ let pinning = 0; // the timer of the next request that ends soon
 
 const count = el('span', { class: 'count' });
 const rows = new Rows(check);
+const views = new Views(() => {});
 const bar = el('div', { class: 'checkbar', role: 'group', 'aria-label': 'Decide several' });
 
 /** The ids of the pending requests, in the order of the list. */
@@ -66,8 +71,9 @@ export function buildList(section, go) {
 		input: () => apply(),
 		keydown: (/** @type {KeyboardEvent} */ event) => press(event),
 	} }));
-	const apply = () => {
+	const apply = (/** @type {boolean} */ questions = state.questions) => {
 		state.filter = filter.value.trim();
+		state.questions = questions;
 		drawList();
 		if (!isNarrow() && walk.length > 0 && !walk.includes(state.selected)) go(walk[0]);
 		changed(0);
@@ -82,7 +88,12 @@ export function buildList(section, go) {
 		if (event.key === 'Escape') apply();
 		byId('main').focus({ preventScroll: true });
 	};
-	fill(section, el('header', {}, el('h1', {}, 'Waiting ', count), order, filter), buildWindows(), rows.element, bar, buildShelf());
+	views.choose = (view) => {
+		filter.value = view.filter;
+		apply(view.questions);
+	};
+	listenToSwipes(rows.element, (row, action) => swiped(rows.requestsOf(row), action));
+	fill(section, el('header', {}, el('h1', {}, 'Waiting ', count), order, filter, views.element), buildWindows(), rows.element, bar, buildShelf());
 }
 
 /** Whether the person at the page can decide a request, or answer it. @param {Request} request */
@@ -93,18 +104,34 @@ function isMine(request) {
 /** Draws what the store holds. */
 export function drawList() {
 	const waiting = pending().filter(({ id }) => !state.leaving.has(id));
-	const shown = state.filter ? waiting.filter((request) => matches(request, state.filter)) : waiting;
+	const filtered = state.filter !== '' || state.questions;
+	const shown = filtered ? waiting.filter((request) => (!state.questions || asks(request)) && matches(request, state.filter)) : waiting;
 	const at = now();
 	const ordered = bundles(shown, state.order, { at, mine: isMine });
 	walk = ordered.flatMap((bundle) => bundle.requests.map((request) => request.id));
 	if (walk.includes(state.selected)) seen = { id: state.selected, ids: walk };
-	count.textContent = !state.loaded ? '' : state.filter ? `${walk.length} of ${waiting.length}` : String(walk.length);
+	count.textContent = !state.loaded ? '' : filtered ? `${walk.length} of ${waiting.length}` : String(walk.length);
 	rows.place(ordered);
 	rows.showEmpty(state.loaded && ordered.length === 0, waiting.length > 0);
 	awaitPin(nextPin(ordered, at) - at);
 	rows.select(state.requests.get(state.selected), state.loaded && !whole);
 	whole = state.loaded;
+	views.draw(waiting.filter(asks).length);
 	drawBar();
+}
+
+/**
+ * Asks for the confirmation of a swipe. Critical calls and questions are decided on their card.
+ * @param {Request[]} requests of the row
+ * @param {'approve'|'deny'} action
+ */
+function swiped(requests, action) {
+	const [first] = requests;
+	if (!first) return;
+	if (requests.some(({ risk_level: risk }) => risk === 'critical')) return toast('A critical call is decided on its card. Open it.');
+	if (action === 'approve' && requests.every(asks)) return toast('A question is answered on its card. Open it.');
+	if (!requests.some((request) => counts(action, request, state.me))) return toast(plain(hindrance(first, state.me) || spent(first, state.me)));
+	openBatch(action, requests, decideSeveralOf);
 }
 
 /** Draws the list again when the next request is about to end. @param {number} wait milliseconds */
