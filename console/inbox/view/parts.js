@@ -4,6 +4,7 @@
 import { causeSpans } from '../effects.js';
 import { colours } from '../text/colour.js';
 import { tally } from '../text/diff.js';
+import { amountText } from '../text/amount.js';
 import { LIMITS, fold, foldItems } from '../text/fold.js';
 import { isObject, show } from '../text/json.js';
 import { countHidden, plain } from '../text/visible.js';
@@ -176,21 +177,27 @@ export function drawTable(pairs, folds, key = 'rows', draw = drawCell) {
 	const closed = most < pairs.length && folds.isClosed(key);
 	const rows = (closed ? pairs.slice(0, most) : pairs).map(([name, value]) => el('tr', {},
 		el('th', { scope: 'row' }, hostile(name)),
-		el('td', {}, draw(value, `${key} ${name}`, folds, name))));
+		el('td', {}, draw(value, `${key} ${name}`, folds, name, moneyOf(name, pairs)))));
 	return el('div', { class: 'block' },
 		el('table', { class: 'arguments' }, el('tbody', {}, rows)),
 		closed && unfolder(folds, key, plural(pairs.length - most, 'argument')));
 }
 
-/** @param {unknown} value @param {string} key @param {Folds} folds */
-function drawCell(value, key, folds) {
+/** An amount that has its currency beside it, with both; '' for others. @param {string} name @param {[string, unknown][]} pairs */
+function moneyOf(name, pairs) {
+	const of = new Map(pairs);
+	return name === 'amount' ? amountText(of.get('amount'), of.get('currency')) : '';
+}
+
+/** @param {unknown} value @param {string} key @param {Folds} folds @param {string} _name @param {string} money */
+function drawCell(value, key, folds, _name, money) {
 	const text = show(value);
 	const folded = fold(text);
 	if (folded.rest === '' && isNested(value)) return drawTree(value, folds);
 	const closed = folded.rest !== '' && folds.isClosed(key);
 	const shown = closed ? folded.head : text;
 	return [
-		el('pre', {}, text === '' ? el('span', { class: 'muted' }, 'empty') : hostile(shown, causeSpans(shown, folds.causes)), grouped(value)),
+		el('pre', {}, text === '' ? el('span', { class: 'muted' }, 'empty') : hostile(shown, causeSpans(shown, folds.causes)), beside(value, money)),
 		closed && unfolder(folds, key, plural(folded.characters, 'character')),
 	];
 }
@@ -198,18 +205,19 @@ function drawCell(value, key, folds) {
 const SECRET_HEADER = /authorization|cookie|token|secret|api-?key/i;
 const MASKABLE = 4096; // letters; a longer value is no secret
 
-/** The value of a header: a secret is masked until it is asked for, unless something in it cannot be seen anyway. @param {unknown} value @param {string} key @param {Folds} folds @param {string} name */
-function drawHeader(value, key, folds, name) {
+/** The value of a header: a secret is masked until it is asked for, unless something in it cannot be seen anyway. @param {unknown} value @param {string} key @param {Folds} folds @param {string} name @param {string} money */
+function drawHeader(value, key, folds, name, money) {
 	const mask = `mask ${key}`;
-	if (!SECRET_HEADER.test(name) || typeof value !== 'string' || value.length > MASKABLE || countHidden(value) > 0 || value === '' || folds.opened.has(mask)) return drawCell(value, key, folds);
+	if (!SECRET_HEADER.test(name) || typeof value !== 'string' || value.length > MASKABLE || countHidden(value) > 0 || value === '' || folds.opened.has(mask)) return drawCell(value, key, folds, name, money);
 	const [scheme = ''] = /^(?:basic|bearer|digest|token) /i.exec(value) ?? [];
 	return [el('pre', {}, `${scheme}••••••••  `, button('Show', () => folds.open(mask), { class: 'link', 'aria-label': `Show ${plain(name)}` }))];
 }
 
-/** A large number with its digits in groups, beside the number as the model wrote it. @param {unknown} value */
-function grouped(value) {
-	if (typeof value !== 'number' || Math.abs(value) < 10_000) return false;
-	return el('span', { class: 'muted' }, `  = ${value.toLocaleString('en', { maximumFractionDigits: 20 })}`);
+/** An amount with its currency, or a large number with its digits in groups, beside the value as the model wrote it. @param {unknown} value @param {string} money */
+function beside(value, money) {
+	const isLarge = typeof value === 'number' && Math.abs(value) >= 10_000;
+	const text = money || (isLarge && value.toLocaleString('en', { maximumFractionDigits: 20 }));
+	return text && el('span', { class: 'muted' }, `  = ${text}`);
 }
 
 /** @param {unknown} value */
@@ -225,7 +233,7 @@ function drawTree(value, folds, level = 0) {
 	const pairs = isList ? value.map((/** @type {unknown} */ item, /** @type {number} */ i) => /** @type {[string, unknown]} */ ([String(i + 1), item])) : Object.entries(value);
 	return el('ul', { class: 'tree' }, pairs.map(([name, item]) => el('li', {},
 		el('span', { class: isList ? 'place' : 'name' }, hostile(name)), ' ',
-		isNested(item) && level < DEEPEST ? drawTree(item, folds, level + 1) : drawLeaf(item, folds))));
+		isNested(item) && level < DEEPEST ? drawTree(item, folds, level + 1) : drawLeaf(item, folds), beside(isNested(item) ? '' : item, moneyOf(name, isList ? [] : pairs)))));
 }
 
 /** A value as JSON has it, so that a text is not taken for a number; its line breaks are line breaks. @param {unknown} value @param {Folds} folds */

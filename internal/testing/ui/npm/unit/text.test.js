@@ -1,5 +1,6 @@
 import assert from 'node:assert/strict';
 import { describe, test } from 'node:test';
+import { amountText } from '../inbox/text/amount.js';
 import { colours } from '../inbox/text/colour.js';
 import { diffLines, numbered, tally } from '../inbox/text/diff.js';
 import { fold, foldItems } from '../inbox/text/fold.js';
@@ -10,6 +11,14 @@ import { countHidden, pieces, plain } from '../inbox/text/visible.js';
 import { HOSTILE } from '../stage/hostile.js';
 
 const joined = (parts) => parts.map((part) => part.text).join('');
+
+describe('amounts', () => {
+	for (const [amount, currency, want] of [
+		[1250, 'EUR', '1,250.00 EUR'], ['1250.5', 'EUR', '1,250.50 EUR'], [-3, 'USD', '-3.00 USD'], [1250, 'JPY', '1,250 JPY'], [1, 'KWD', '1.000 KWD'],
+		['0.125', 'EUR', '0.125 EUR'], ['123456789012345678.01', 'EUR', '123,456,789,012,345,678.01 EUR'],
+		[1250, 'eur', ''], [1250, 'ABC', ''], [1250, undefined, ''], ['1,250', 'EUR', ''], ['1e3', 'EUR', ''], [1e21, 'EUR', ''], ['', 'EUR', ''], [null, 'EUR', ''], [{}, 'EUR', ''],
+	]) test(`${JSON.stringify(amount)} ${currency}`, () => assert.equal(amountText(amount, currency), want));
+});
 
 describe('visible characters', () => {
 	const cases = [
