@@ -73,9 +73,17 @@ export function nextPin(all, at) {
 	return all.reduce((next, bundle) => (isPinned(bundle, at) ? next : Math.min(next, bundle.ends - PINNED)), Infinity);
 }
 
+/** The runs of requests, which do not change: each drawing asks for all of them. @type {WeakMap<Request, string>} */
+const runs = new WeakMap();
+
 /** The run of a request: the requests of a run are shown together. @param {Request} request */
-export function runKey({ principal, session_id: session, run_id: run, turn_id: turn, id }) {
-	return run ? JSON.stringify([principal.tenant, principal.user, principal.agent, session, run]) : turn || id;
+export function runKey(request) {
+	const known = runs.get(request);
+	if (known !== undefined) return known;
+	const { principal, session_id: session, run_id: run, turn_id: turn, id } = request;
+	const key = run ? JSON.stringify([principal.tenant, principal.user, principal.agent, session, run]) : turn || id;
+	runs.set(request, key);
+	return key;
 }
 
 /** Requests by question, in the order of their first ones: those that the server has joined are one question. @param {Request[]} requests @returns {Request[][]} */

@@ -45,6 +45,11 @@ func TestArrival(t *testing.T) {
 	node(t, filepath.Join(stage(t), "measure", "arrival.js"))
 }
 
+// TestList measures what the list costs the page with many requests.
+func TestList(t *testing.T) {
+	node(t, filepath.Join(stage(t), "measure", "list.js"))
+}
+
 // node runs a script with a heldcall to start, a model for it and a browser.
 func node(t *testing.T, args ...string) {
 	t.Helper()
