@@ -16,22 +16,7 @@ import (
 // of questions, with options that are texts or objects with a label. Their ids are
 // numbers. People may always answer in their own words. Other arguments are one question.
 func readForeign(args string) (approvals.Kind, []approvals.Question) {
-	var list []approvals.Question
-	readable := true
-	if strictjson.Strict([]byte(args)) == nil {
-		all := gjson.Parse(args)
-		if several := all.Get("questions"); several.IsArray() {
-			for _, one := range several.Array() {
-				list = append(list, foreignQuestion(one))
-				readable = readable && readForeignOther(&list[len(list)-1], one)
-			}
-			readable = readable && len(list) > 0 && addForeignOther(&list[0], "", all, "questions")
-		} else if all.IsObject() {
-			list = append(list, foreignQuestion(all))
-			readable = readForeignOther(&list[0], all)
-		}
-	}
-	readable = readable && len(list) > 0 && len(list) <= maxQuestions
+	list, readable := foreignQuestions(args)
 	for _, q := range list {
 		readable = readable && q.Question != "" && len(q.Options) <= maxOptions
 	}
@@ -49,6 +34,28 @@ func readForeign(args string) (approvals.Kind, []approvals.Question) {
 		taken[list[i].ID] = true
 	}
 	return approvals.KindCombined, list
+}
+
+// foreignQuestions reads questions, and reports whether they and what else is there are within the limits.
+func foreignQuestions(args string) (list []approvals.Question, fits bool) {
+	all := gjson.Parse(args)
+	if strictjson.Strict([]byte(args)) != nil || !all.IsObject() {
+		return nil, false
+	}
+	objects, several := []gjson.Result{all}, all.Get("questions").IsArray()
+	if several {
+		objects = all.Get("questions").Array()
+	}
+	if len(objects) == 0 || len(objects) > maxQuestions {
+		return nil, false
+	}
+	for _, object := range objects {
+		list = append(list, foreignQuestion(object))
+		if !readForeignOther(&list[len(list)-1], object) {
+			return nil, false
+		}
+	}
+	return list, !several || addForeignOther(&list[0], "", all, "questions")
 }
 
 var (

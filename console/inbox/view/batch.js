@@ -7,6 +7,7 @@ import { present, ruleTitle } from '../present.js';
 import { LOADING, asks, counts } from '../session.js';
 import { state } from '../store.js';
 import { isDelayed, isUnconfirmed } from '../undo.js';
+import { headline } from '../words.js';
 import { drawEffects, drawPreview } from './call.js';
 import { button, el, fill, hostile, riskBadge } from './dom.js';
 import { Folds, drawFile, drawFlags, drawPart, drawTable, plural } from './parts.js';
@@ -113,7 +114,7 @@ function drawCall(request, action, all, review) {
 	const who = [request.principal.agent, request.principal.user].filter(Boolean).join(' for ');
 	return {
 		element: el('article', { class: 'call' },
-			el('header', {}, el('h2', {}, el('code', {}, hostile(request.tool_name)), ' ', hostile(ruleTitle(request)), ' ', el('span', { class: 'muted' }, hostile(who))), riskBadge(request.risk_level)), body),
+			el('header', {}, el('h2', {}, ...(headline(request) ? [hostile(headline(request))] : [el('code', {}, hostile(request.tool_name)), ' ', hostile(ruleTitle(request))]), ' ', el('span', { class: 'muted' }, hostile(who))), riskBadge(request.risk_level)), body),
 		/** Draws the request as it was read whole. @param {Request} whole */
 		show(whole) {
 			request = whole;

@@ -107,7 +107,7 @@ flows('panels with the keyboard', {
 
 	async 'options are selected up to the bound'(stage) {
 		const { page, ...asked } = await ask(stage, 'request_decision', { question: 'Which regions?', type: 'multi_choice', max_selections: 2, options });
-		const boxes = page.locator('.choice').getByRole('checkbox');
+		const boxes = page.locator('.option').getByRole('checkbox');
 		await reach(page, boxes.nth(0));
 		await press(page, 'Space', boxes.nth(0));
 		await press(page, 'Tab', boxes.nth(1));
@@ -133,22 +133,24 @@ flows('panels with the keyboard', {
 			{ id: 'why', kind: 'clarification', question: 'Why now?' },
 			{ id: 'values', kind: 'env_var', message: 'Which server?', fields: [{ name: 'HOST', required: true, secret: false, pattern: '[a-z.]+' }, { name: 'PORT', secret: false }] },
 		] });
-		const [why, host, port] = [page.getByLabel('Your answer'), page.getByLabel('HOST'), page.getByLabel('PORT')];
+		const [why, host, port] = [page.getByLabel('Your answer'), page.getByRole('textbox', { name: 'HOST' }), page.getByRole('textbox', { name: 'PORT' })];
+		const paste = (name) => page.getByRole('button', { name: `Paste the value of ${name}` });
 		await reach(page, page.getByRole('radio').first());
 		await press(page, 'Space', page.getByRole('radio').first());
 		await press(page, 'Tab', why);
 		await page.keyboard.type('It is Monday.');
 		await press(page, 'Tab', host);
 		await page.keyboard.type('DB');
+		await press(page, 'Tab', paste('HOST'));
 		await press(page, 'Tab', port);
 		await page.keyboard.type('443');
+		await press(page, 'Tab', paste('PORT'));
 		await press(page, 'Tab', send(page));
 		await page.keyboard.press('Enter');
 		await page.getByRole('alert').getByText('does not match the pattern').waitFor();
 		await focused(page, send(page));
 		await stage.check(page);
-		await press(page, 'Shift+Tab', port);
-		await press(page, 'Shift+Tab', host);
+		for (const before of [paste('PORT'), port, paste('HOST'), host]) await press(page, 'Shift+Tab', before);
 		await page.keyboard.press('ControlOrMeta+a');
 		await page.keyboard.type('db.example');
 		await page.keyboard.press('Enter');

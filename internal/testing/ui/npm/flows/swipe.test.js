@@ -58,6 +58,9 @@ flows('swipe', {
 		await swipe(page, 'How many replicas?', 140);
 		await page.getByText('A question is answered on its card.').waitFor();
 		assert.equal(await dialog(page).count(), 0);
+		await swipe(page, 'How many replicas?', -140);
+		assert.match(await dialog(page).locator('.call h2').innerText(), /^How many replicas\?/);
+		await dialog(page).getByRole('button', { name: 'Cancel' }).click();
 		assert.equal((await stage.held.pending()).length, 3);
 	},
 });
