@@ -96,6 +96,7 @@ export class Card {
 		this.busy = busy;
 		this.error = error;
 		this.draw();
+		if (error && this.element.contains(document.activeElement)) document.activeElement?.scrollIntoView({ block: 'nearest' }); // the error moves the buttons down
 	}
 
 	draw() {
