@@ -21,6 +21,7 @@ const module = "github.com/heldcall/heldcall"
 var floors = [][]string{
 	{
 		"approvals",
+		"approvals/edits",
 		"approvals/toolschema",
 		"console/openapi",
 		"intercept/sse",

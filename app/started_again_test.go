@@ -10,6 +10,8 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/google/go-cmp/cmp"
+
 	"github.com/heldcall/heldcall/app"
 	"github.com/heldcall/heldcall/approvals"
 	"github.com/heldcall/heldcall/internal/testing/fakemodel"
@@ -350,7 +352,7 @@ func TestPromise12_AskedOnce_StartedAgainWithAClock(t *testing.T) {
 			w.status(held.ID, approvals.StatusCancelled)
 			asked := w.pending(1)[0]
 			before := asked.Details.Restarted
-			if before == nil || before.RequestID != held.ID || before.TurnID != held.TurnID || before.Context != held.Context || !before.CreatedAt.Equal(held.CreatedAt) {
+			if before == nil || before.RequestID != held.ID || before.TurnID != held.TurnID || !cmp.Equal(before.Context, held.Context) || !before.CreatedAt.Equal(held.CreatedAt) {
 				t.Errorf("the card has the request before: %+v, want %s", before, held.ID)
 			}
 			if asked.Context.LastUserMessage == "" || !strings.Contains(strings.Join(asked.Details.Flags, " "), "started again") {

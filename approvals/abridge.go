@@ -16,7 +16,7 @@ const (
 )
 
 // Abridged returns the request for lists and event streams. A large request loses its
-// arguments (they are JSON null), the text that the model wrote, its questions, the
+// arguments (they are JSON null), the text that the model wrote, its questions, its files, the
 // parameters of the tool, and the arguments and answers of decisions. Its other long texts are shortened, and
 // [Details.Abridged] is true. Do not decide by the arguments of an abridged request.
 func (r *Request) Abridged() Request {
@@ -25,7 +25,7 @@ func (r *Request) Abridged() Request {
 		return short
 	}
 	short.Arguments, short.Details.RawArguments, short.Details.Abridged = nil, "", true
-	short.Details.Questions = nil
+	short.Details.Questions, short.Details.Files = nil, nil
 	short.Tool.Description, short.Tool.Parameters = beginning(r.Tool.Description), nil
 	short.Resource = beginning(r.Resource)
 	short.Details.Commands = slices.Clone(r.Details.Commands[:min(len(r.Details.Commands), abridgedCommands)])
@@ -58,7 +58,7 @@ func (r *Request) Restored(whole *Request) Request {
 		return full
 	}
 	full.Arguments, full.Tool, full.Resource = whole.Arguments, whole.Tool, whole.Resource
-	full.Details.Questions = whole.Details.Questions
+	full.Details.Questions, full.Details.Files = whole.Details.Questions, whole.Details.Files
 	full.Details.RawArguments, full.Details.Commands, full.Details.Abridged = whole.Details.RawArguments, whole.Details.Commands, false
 	full.Decisions = slices.Clone(r.Decisions)
 	for i := range full.Decisions {

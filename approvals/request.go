@@ -70,6 +70,7 @@ type Tool struct {
 type Context struct {
 	LastUserMessage string `json:"last_user_message,omitempty"`
 	AssistantText   string `json:"assistant_text,omitempty"` // of the model, before the call
+	Steps           []Step `json:"steps,omitempty"`          // that led to the call, the last [MaxSteps], oldest first
 }
 
 // Values of on_timeout: what happens to a request that is not decided in time.
@@ -167,6 +168,8 @@ type Details struct {
 	// Folder is the repository outside of the workspace in which the call works, if it would be allowed with that folder in
 	// the workspace of its run: see [RunFolder]. It is "" for others.
 	Folder string `json:"folder,omitempty"`
+	// Files has what is known of the files that the call writes, in their order. Those of which nothing is known are left out.
+	Files []File `json:"files,omitempty"`
 	// Confirm is what a reviewer must type to approve the request, in the field confirm of
 	// the decision; "": nothing. See [ConfirmationOf].
 	Confirm string `json:"confirm,omitempty"`
@@ -218,6 +221,9 @@ func (r *Request) Size() int {
 	n := len(r.Arguments) + len(r.Resource) + len(r.Tool.Description) + len(r.Tool.Parameters) + len(r.Details.RawArguments)
 	for _, command := range r.Details.Commands {
 		n += len(command)
+	}
+	for i := range r.Details.Files {
+		n += len(r.Details.Files[i].Path) + len(r.Details.Files[i].Text) + 4*len(r.Details.Files[i].Lines)
 	}
 	if r.Asks() {
 		n += len(r.Arguments) // the questions have the texts of the arguments

@@ -52,9 +52,21 @@ type Run struct {
 	UpdatedAt   time.Time `json:"updated_at"`             // when State changed, UTC
 	ActiveAt    time.Time `json:"active_at,omitzero"`     // of the agent's last request, UTC; the record may be older
 	LastOutcome Outcome   `json:"last_outcome,omitempty"` // of the latest call; "" if none has ended
+	// AnsweredAt is when the agent got the last answer, UTC, if that has no calls and no request of the run is pending; else
+	// zero. The process that serves the agent knows it. It is not in the record of the run.
+	AnsweredAt time.Time `json:"answered_at,omitzero"`
 	// Signals are those in force by principal that apply to the run: State is never less
 	// than theirs. They are not in the record of the run.
 	Signals []PrincipalSignal `json:"signals,omitempty"`
+}
+
+// idleAfter is the time after an answer without calls from which a run is shown as idle.
+const idleAfter = time.Minute
+
+// IsIdle reports whether the run is shown as idle: its agent has got an answer without calls a minute ago or earlier. The state of
+// the run is still running, and what follows from that is unchanged.
+func (r *Run) IsIdle(now time.Time) bool {
+	return r.State == RunRunning && !r.AnsweredAt.IsZero() && now.Sub(r.AnsweredAt) >= idleAfter
 }
 
 // folderLasts is how long a folder is a part of the workspace of a run.

@@ -133,7 +133,7 @@ func New(o Options) *Gate {
 	g.transitions.closing.unless(func(r endedRequest) bool {
 		return timers.working(r.ID) || g.transitions.isWriting(r.ID) || g.Results.isWriting(r.ID) || g.turns.stored(r.Turn) || g.runs.IsLatest(r.Run, r.ID)
 	})
-	g.opener = &opener{store: o.Store, transitions: g.transitions, runs: g.runs, now: o.Now, ids: ids, turns: g.turns}
+	g.opener = &opener{store: o.Store, transitions: g.transitions, runs: g.runs, now: o.Now, ids: ids, turns: g.turns, results: o.Results}
 	if o.Conceal == nil {
 		o.Conceal = questions.RefuseSecrets
 	}

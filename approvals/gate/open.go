@@ -32,6 +32,7 @@ type opener struct {
 	ids         *approvals.IDSource
 	schemas     toolschema.Cache
 	turns       heldTurns
+	results     bool // results are recorded
 }
 
 // open is [Gate.Open].
@@ -90,6 +91,9 @@ func (o *opener) complete(r *approvals.Request, now time.Time) {
 	}
 	r.Decisions = []approvals.Decision{}
 	r.Details.EndedAt, r.Details.CancelReason = nil, ""
+	if !o.results {
+		r.Context.DropResults()
+	}
 	if r.SuggestedPatterns == nil {
 		r.SuggestedPatterns = []string{}
 	}

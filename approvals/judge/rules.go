@@ -170,7 +170,7 @@ func (r *Rules) wrapping(from Origin, c intercept.Call, reading wrapped.Reading)
 		flag = fmt.Sprintf("It wraps %d calls; the rule is the one for the most critical of them.", len(reading.Calls))
 	}
 	all.Flags = append(all.Flags, flag)
-	all.Suggested, all.AllowRemember, all.Folder = nil, false, "" // a grant is compared with the call itself
+	all.Suggested, all.AllowRemember, all.Folder, all.Files = nil, false, "", nil // a grant is compared with the call itself
 	if all.Said() == policy.Ask {
 		all.Commands = shown
 	}

@@ -90,7 +90,7 @@ func (p *Policy) Judge(c Call) Verdict {
 	v, e := p.withFolders(folders).judged(c)
 	switch {
 	case v.Action == Ask:
-		v.Folder = e.folderThatAllows()
+		v.Folder, v.Files = e.folderThatAllows(), e.files(v.Arguments)
 	case v.Action == Allow && len(folders) > 0:
 		if without, _ := p.judged(c); without.Action != Allow {
 			v.Grants = append(v.Grants, idsOf(folders)...)

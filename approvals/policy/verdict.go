@@ -79,6 +79,9 @@ type Verdict struct {
 	// the workspace of its run; else "".
 	Folder string
 
+	// Files are those of the workspace that the call writes, as far as heldcall sees them. They are set if Action is [Ask].
+	Files []approvals.File
+
 	// Flags warn the reviewer, each in one sentence.
 	Flags []string
 }

@@ -42,13 +42,15 @@ func sessionOf(r *approvals.Run) session { return session{r.Principal, r.Session
 
 // activeRun is what this process knows of a run that has not ended.
 type activeRun struct {
-	run    approvals.Run // ActiveAt and LastOutcome are those of this process
-	turns  int           // that this process serves
-	served bool          // this process has served a turn; other processes end the run later
-	moved  bool          // another run of the session has begun
-	due    time.Time     // of its timer
-	latest string        // id of its request that was made or decided last
-	moment time.Time     // when that was
+	run      approvals.Run   // ActiveAt and LastOutcome are those of this process
+	turns    int             // that this process serves
+	served   bool            // this process has served a turn; other processes end the run later
+	moved    bool            // another run of the session has begun
+	due      time.Time       // of its timer
+	latest   string          // id of its request that was made or decided last
+	moment   time.Time       // when that was
+	asking   map[string]bool // ids of its pending requests
+	answered time.Time       // of the last answer, if it has no calls; zero while a turn is served
 }
 
 // Entry is how a turn belongs to its run.
@@ -72,14 +74,18 @@ func (a *activity) enter(calls bool, entry func() Entry) (leave func(approvals.O
 		}
 	}
 	one.turns++
-	one.served, one.moved = true, false
+	one.served, one.moved, one.answered = true, false, time.Time{}
 	a.touchLocked(one, now)
 	return func(last approvals.Outcome) {
 		a.mu.Lock()
 		defer a.mu.Unlock()
 		one.turns--
 		one.run.LastOutcome = cmp.Or(last, one.run.LastOutcome)
-		a.touchLocked(one, a.states.options.Now().UTC())
+		left := a.states.options.Now().UTC()
+		if last == "" && one.turns == 0 {
+			one.answered = left
+		}
+		a.touchLocked(one, left)
 	}
 }
 
@@ -121,7 +127,7 @@ func (a *activity) moveLocked(next *approvals.Run, now time.Time) {
 
 func (a *activity) addLocked(run approvals.Run) *activeRun {
 	run.ReviewerID, run.Signals = "", nil
-	one := &activeRun{run: run}
+	one := &activeRun{run: run, asking: map[string]bool{}}
 	a.byID[run.ID] = one
 	return one
 }
@@ -166,6 +172,9 @@ func (a *activity) recorded(run approvals.Run) {
 // requested follows the run of a request that any process has written: the record of the
 // run may be missing after a crash.
 func (a *activity) requested(r *approvals.Request) {
+	if r.Status.Final() {
+		a.settled(r)
+	}
 	at := r.CreatedAt
 	if n := len(r.Decisions); n > 0 {
 		at = r.Decisions[n-1].DecidedAt
@@ -180,6 +189,9 @@ func (a *activity) requested(r *approvals.Request) {
 	if one == nil {
 		one = a.addLocked(approvals.Run{ID: r.RunID, State: approvals.RunRunning, Principal: r.Principal, SessionID: r.SessionID, UpdatedAt: r.CreatedAt})
 	}
+	if !r.Status.Final() {
+		one.asking[r.ID] = true
+	}
 	if !at.Before(one.moment) {
 		one.latest, one.moment = r.ID, at
 	}
@@ -188,6 +200,15 @@ func (a *activity) requested(r *approvals.Request) {
 		one.run.LastOutcome = cmp.Or(outcomeOf(r), one.run.LastOutcome)
 	}
 	a.scheduleLocked(one, a.end(one, one.run.ActiveAt))
+}
+
+// settled notes that a request of a run has ended.
+func (a *activity) settled(r *approvals.Request) {
+	a.mu.Lock()
+	defer a.mu.Unlock()
+	if one := a.byID[r.RunID]; one != nil {
+		delete(one.asking, r.ID)
+	}
 }
 
 // isLatest reports whether a request is the last one of an active run. After a restart that request

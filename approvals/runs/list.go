@@ -48,6 +48,15 @@ func (a *activity) read(ctx context.Context, id string) (approvals.Run, error) {
 
 // merge returns the record of a run with what this process knows of it.
 func (one *activeRun) merge(run approvals.Run, known bool) approvals.Run {
+	merged := one.mergeActive(run, known)
+	if len(one.asking) == 0 && !merged.ActiveAt.After(one.run.ActiveAt) {
+		merged.AnsweredAt = one.answered
+	}
+	return merged
+}
+
+// mergeActive is merge without the time of the last answer.
+func (one *activeRun) mergeActive(run approvals.Run, known bool) approvals.Run {
 	if !known {
 		return one.run
 	}

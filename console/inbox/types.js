@@ -24,7 +24,7 @@
  * @property {string} reason
  * @property {string} rule
  * @property {string[]} suggested_patterns
- * @property {{last_user_message?: string, assistant_text?: string}} context
+ * @property {{last_user_message?: string, assistant_text?: string, steps?: Step[]}} context
  * @property {boolean} allow_remember
  * @property {string[]} [remember_scopes] none: any
  * @property {string[]} reviewers
@@ -81,6 +81,7 @@
  * @property {{patterns: string[], scope: string, expires: string}} [remember] what a decision is remembered as where nothing else is chosen
  * @property {boolean} [window] an approval may open a trust window for the run
  * @property {string} [folder] the call would pass with this folder in the workspace of its run
+ * @property {WrittenFile[]} [files] what is known of the files that the call writes
  * @property {string} [confirm] what an approval must have as its confirmation
  * @property {boolean} [passkey] whether an approval needs a passkey
  * @property {string} [cancel_reason]
@@ -93,6 +94,24 @@
  * @property {Question[]} [questions] of a model, which people answer; none: the request is about a call
  * @property {boolean} [fixed]
  * @property {boolean} [abridged] it came in a list without its arguments; read by its id it has them
+ */
+
+/**
+ * @typedef {Object} Step an earlier call in the conversation, as the agent has it
+ * @property {string} [tool_call_id]
+ * @property {string} tool_name
+ * @property {string} preview
+ * @property {string} [result] its beginning
+ * @property {boolean} [waits] it is of the same answer, and has no result yet
+ */
+
+/**
+ * @typedef {Object} WrittenFile a file that the call writes, as it was when people were asked
+ * @property {string} path as the call has it
+ * @property {boolean} exists
+ * @property {'workspace'|'result'} source
+ * @property {number[]} [lines] the first line of each edit; 0: not known
+ * @property {string} [text] that the call overwrites
  */
 
 /**
@@ -207,6 +226,7 @@
  * @property {string} updated_at when the state changed
  * @property {string} [active_at] of the agent's last request
  * @property {string} [last_outcome] of the latest call
+ * @property {string} [answered_at] when its agent got an answer without calls, while nothing of the run waits
  * @property {Signal[]} [signals] by principal, that are in force for it
  */
 

@@ -22,9 +22,17 @@ func Runs(w io.Writer, runs []approvals.Run, more string, now time.Time) error {
 	fmt.Fprintln(table, "RUN\tPRINCIPAL\tSTATE\tSINCE\tLAST OUTCOME")
 	for i := range runs {
 		run := &runs[i]
-		fmt.Fprintf(table, "%s\t%s\t%s\t%s\t%s\n", sanitize.Line(run.ID), sanitize.Line(whole(run.Principal)), run.State, humanize.Ago(now.Sub(run.UpdatedAt)), outcomeOf(run))
+		fmt.Fprintf(table, "%s\t%s\t%s\t%s\t%s\n", sanitize.Line(run.ID), sanitize.Line(whole(run.Principal)), stateOf(run, now), humanize.Ago(now.Sub(run.UpdatedAt)), outcomeOf(run))
 	}
 	return endTable(w, table, more)
+}
+
+// stateOf returns the state of a run, or that it is idle.
+func stateOf(run *approvals.Run, now time.Time) string {
+	if run.IsIdle(now) {
+		return "idle"
+	}
+	return string(run.State)
 }
 
 // whole returns the fields of a principal, "-" for empty ones.

@@ -27,6 +27,7 @@ func (r *review) newRequest(j *judgedCall, answer *intercept.Answer) approvals.R
 	if q.PermitsFolder() {
 		q.Details.Folder = j.verdict.Folder
 	}
+	r.showEarlier(&q, j)
 	q.Context.AssistantText = results.Excerpt(c.Redact(answer.Text()))
 	q.Details.Flags = slices.Concat(j.call.Flags, q.Details.Flags)
 	q.Details.Commands, q.Details.Policy = j.verdict.Commands, j.policy

@@ -30,6 +30,7 @@ type review struct {
 	parking  parking.Deadline    // of the hold
 	decided  time.Time           // when the last of them answered, zero for none
 	outcome  approvals.Outcome   // of the turn's last call that has ended, "" for none
+	earlier  *results.Earlier    // the calls before the answer; nil: not needed yet
 
 	unsettled      []string // ids of the turn's own requests whose approvals have had no effect yet
 	otherCancelled bool     // the turn failed because one of its requests was cancelled
@@ -41,7 +42,7 @@ func (r *review) rules() Judge { return r.engine.Judge(r.conversation.Request.Cl
 // begin begins the review of the calls of another answer, after those of it that have left.
 func (r *review) begin() {
 	r.calls = r.early()
-	r.asked, r.requests, r.hold, r.decided = nil, nil, nil, time.Time{}
+	r.asked, r.requests, r.hold, r.decided, r.earlier = nil, nil, nil, time.Time{}, nil
 	r.conversation.Denials.Begin()
 }
 

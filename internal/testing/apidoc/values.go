@@ -19,6 +19,7 @@ var values = sync.OnceValue(func() map[reflect.Type][]string {
 		reflect.TypeFor[approvals.SignalAction](): texts(approvals.SignalPause, approvals.SignalResume, approvals.SignalAbort),
 		reflect.TypeFor[approvals.RunState]():     texts(approvals.RunRunning, approvals.RunPaused, approvals.RunAborted, approvals.RunEnded),
 		reflect.TypeFor[approvals.GrantEffect]():  texts(approvals.GrantAllow, approvals.GrantDeny),
+		reflect.TypeFor[approvals.FileSource]():   texts(approvals.FromWorkspace, approvals.FromResult),
 		reflect.TypeFor[approvals.GrantScope]():   texts(approvals.GrantSession, approvals.GrantAgent, approvals.GrantUser, approvals.GrantTenant),
 		reflect.TypeFor[approvals.EventType](): texts(
 			approvals.EventApprovalRequired, approvals.EventApprovalDecision, approvals.EventApprovalEscalated, approvals.EventApprovalExpired, approvals.EventApprovalCancelled,
