@@ -49,6 +49,7 @@ func TestLines(t *testing.T) {
 		"a patch that does not fit":  {args(t, "input", patch("@@ func h() {", "-\tone()")), nil},
 		"a patch that only adds":     {args(t, "input", patch("@@ func g() {", "+\tone()")), nil},
 		"a patch with an empty line": {args(t, "input", patch("@@", " package a", "", "-func f() {")), []int{1}},
+		"a file that is moved":       {args(t, "input", patch("*** Move to: b.go", "@@ func g() {", "-\tone()", "*** End of File")), []int{8}},
 		"free text":                  {patch("@@", "-\ttwo()"), []int{9}},
 	} {
 		t.Run(name, func(t *testing.T) {

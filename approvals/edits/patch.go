@@ -9,6 +9,8 @@ const (
 	beginPatch = "*** Begin Patch"
 	addFile    = "*** Add File: "
 	updateFile = "*** Update File: "
+	moveTo     = "*** Move to: "
+	endOfFile  = "*** End of File"
 	heading    = "@@"
 )
 
@@ -16,7 +18,9 @@ const (
 func patched(patch string) (files []File) {
 	var f *File // that is updated
 	for line := range strings.SplitSeq(strings.TrimSpace(patch), "\n") {
-		line = strings.TrimSuffix(line, "\r")
+		if line == endOfFile || strings.HasPrefix(line, moveTo) {
+			continue
+		}
 		if strings.HasPrefix(line, "*** ") {
 			f = nil
 			path, isUpdate := strings.CutPrefix(line, updateFile)

@@ -1,7 +1,7 @@
 // How a call is best read: each kind of call has a presenter. Arguments that no
 // presenter shows stay in the table: none is left out.
 
-import { content, edit, patch, patchOf } from './present/file.js';
+import { content, edit, patch, patchesOf } from './present/file.js';
 import { http } from './present/http.js';
 import { mail } from './present/mail.js';
 import { shell } from './present/shell.js';
@@ -16,10 +16,14 @@ import { isResult, wordsFor } from './words.js';
 
 /**
  * One part of a call. A script and a text have a text, a difference has lines, fields
- * and headers have pairs of a name and a value.
+ * and headers have pairs of a name and a value. A file has lines, or a text where it is
+ * not known what it replaces.
  * @typedef {Object} Part
- * @property {'script'|'text'|'diff'|'fields'|'headers'} type
+ * @property {'script'|'text'|'diff'|'file'|'fields'|'headers'} type
  * @property {string} label
+ * @property {string} [path] of a file
+ * @property {string} [status] what becomes of the file, such as new file
+ * @property {string} [hint] about the numbers of the lines
  * @property {string} [text]
  * @property {import('./text/colour.js').Language} [language]
  * @property {DiffLine[]} [lines]
@@ -59,6 +63,18 @@ export function ruleTitle({ title, tool_name: tool }) {
  * @returns {Presentation}
  */
 export function present(request) {
+	const known = presented.get(request);
+	if (known) return known;
+	const presentation = read(request);
+	presented.set(request, presentation);
+	return presentation;
+}
+
+/** A call is shown several times, and a large difference takes a while. @type {WeakMap<Request, Presentation>} */
+const presented = new WeakMap();
+
+/** @param {Request} request @returns {Presentation} */
+function read(request) {
 	if (request.details.abridged) return { ...NOTHING };
 	if (!isObject(request.arguments)) return presentText(request, show(request.arguments));
 	const rest = new Map(Object.entries(request.arguments));
@@ -71,7 +87,7 @@ export function present(request) {
 
 /** @param {Request} request @param {string} text @returns {Presentation} */
 function presentText(request, text) {
-	if (isPatch(text) && !isResult(request)) return { ...NOTHING, does: 'apply a patch', parts: [patchOf('Patch', text)] };
+	if (isPatch(text) && !isResult(request)) return { ...NOTHING, does: 'apply a patch', parts: patchesOf('Patch', text, request) };
 	const label = request.details.free_text ? wordsFor(request).input : 'Arguments (not valid JSON; as the model wrote them)';
 	return { ...NOTHING, parts: [{ type: 'text', label, text }] };
 }

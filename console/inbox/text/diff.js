@@ -5,6 +5,7 @@
  * @property {'-'|'+'|' '|'@'} sign @ is a heading: the position in the file
  * @property {string} text
  * @property {number} [n] its number in the file: of the old one for a removed line
+ * @property {number} [old] the number of a kept line in the old file
  * @property {[number, number]} [changed] the part that differs from its counterpart: from, to
  */
 
@@ -116,16 +117,18 @@ function markPair(a, b) {
  * after another heading have no number: their place in the file is not known.
  * @param {DiffLine[]} lines
  * @param {number} [first] of the first line; 0: not known
+ * @param {number} [then] of the first line in the new file
  * @returns {DiffLine[]}
  */
-export function numbered(lines, first = 0) {
-	let [before, after] = [first, first];
+export function numbered(lines, first = 0, then = first) {
+	let [before, after] = [first, then];
 	for (const line of lines) {
 		if (line.sign === '@') {
 			const [, from = 0, to = 0] = /^@@ -(\d+)(?:,\d+)? \+(\d+)/.exec(line.text) ?? [];
 			[before, after] = [Number(from), Number(to)];
 		} else if (before + after > 0) {
 			line.n = line.sign === '-' ? before : after;
+			if (line.sign === ' ') line.old = before;
 			if (line.sign !== '+') before++;
 			if (line.sign !== '-') after++;
 		}

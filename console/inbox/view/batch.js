@@ -10,7 +10,8 @@ import { isDelayed, isUnconfirmed } from '../undo.js';
 import { headline } from '../words.js';
 import { drawEffects, drawPreview } from './call.js';
 import { button, el, fill, hostile, riskBadge } from './dom.js';
-import { Folds, drawFile, drawFlags, drawPart, drawTable, plural } from './parts.js';
+import { Folds, plural } from './folds.js';
+import { drawFile, drawFlags, drawPart, drawTable } from './parts.js';
 
 /** @typedef {import('../types.js').Request} Request */
 /** @typedef {import('../api.js').Choice} Choice */
@@ -104,7 +105,7 @@ function drawCall(request, action, all, review) {
 		body.replaceChildren(.../** @type {Node[]} */ ([
 			drawEffects(request),
 			drawFlags(flags),
-			...drawFile(lead, note, folds),
+			...drawFile(lead, note, parts, folds),
 			...parts.map((part, i) => drawPart(part, `part ${i}`, folds)),
 			drawTable(rest, folds),
 		].filter(Boolean)));

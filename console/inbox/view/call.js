@@ -11,11 +11,13 @@ import { state } from '../store.js';
 import { plain } from '../text/visible.js';
 import { isResult, wordsFor } from '../words.js';
 import { drawConfirm } from './confirm.js';
+import { drawView } from './diff.js';
 import { drawEditor } from './edit.js';
 import { drawAnswer, drawQuestion, questionTitle } from './question.js';
 import { drawPast } from './past.js';
 import { drawMemory } from './remember.js';
-import { Folds, drawFile, drawFlags, drawPart, drawTable, drawText, plural } from './parts.js';
+import { Folds, plural } from './folds.js';
+import { drawFile, drawFlags, drawPart, drawTable, drawText } from './parts.js';
 import { toast } from './toast.js';
 
 /** @typedef {import('../types.js').Request} Request */
@@ -190,9 +192,9 @@ function drawBody(card) {
 		drawFlags(flagsOf(request)),
 		card.raw
 			? drawRaw(request, folds)
-			: [...drawFile(lead, note, folds), ...parts.map((part, i) => drawPart(part, `part ${i}`, folds)), drawCommands(request, parts[0]?.text), drawRest(parts.length > 0, rest, folds)],
+			: [...drawFile(lead, note, parts, folds), ...parts.map((part, i) => drawPart(part, `part ${i}`, folds)), drawCommands(request, parts[0]?.text), drawRest(parts.length > 0, rest, folds)],
 		drawReason(request),
-		el('div', {}, drawRawButton(card)))];
+		el('div', {}, drawRawButton(card), !card.raw && drawView(parts, folds)))];
 }
 
 /** @param {Card} card */

@@ -6,7 +6,8 @@ import { diffLines } from '../text/diff.js';
 import { isObject, parse, write } from '../text/json.js';
 import { wordsFor } from '../words.js';
 import { button, el, hostile } from './dom.js';
-import { Folds, drawDiff } from './parts.js';
+import { drawDiff } from './diff.js';
+import { Folds } from './folds.js';
 
 /** @typedef {import('./call.js').Card} Card */
 /** @typedef {import('../types.js').Request} Request */

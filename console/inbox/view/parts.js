@@ -3,60 +3,18 @@
 
 import { causeSpans } from '../effects.js';
 import { colours } from '../text/colour.js';
-import { tally } from '../text/diff.js';
 import { amountText } from '../text/amount.js';
 import { LIMITS, fold, foldItems } from '../text/fold.js';
 import { isObject, show } from '../text/json.js';
 import { countHidden, plain } from '../text/visible.js';
+import { drawCounts, drawDiff, drawWritten } from './diff.js';
 import { button, el, hostile } from './dom.js';
+import { plural, unfolder } from './folds.js';
+
+export { plural };
 
 /** @typedef {import('../present.js').Part} Part */
-/** @typedef {import('../text/diff.js').DiffLine} DiffLine */
-
-/**
- * Which folds of a call were opened, which are closed as it is drawn, and what is highlighted.
- */
-export class Folds {
-	/** @type {Set<string>} */
-	opened = new Set();
-	/** @type {Set<string>} */
-	closed = new Set();
-	/** The parts of the call to highlight, as {@link causeSpans} finds them. @type {string[]} */
-	causes = [];
-
-	/** @param {() => void} redraw draws the call again after a fold was opened */
-	constructor(redraw) {
-		this.redraw = redraw;
-	}
-
-	/** Reports whether a fold is closed, and remembers it as one that is drawn so. @param {string} key */
-	isClosed(key) {
-		if (this.opened.has(key)) return false;
-		this.closed.add(key);
-		return true;
-	}
-
-	/** @param {string} key */
-	open(key) {
-		this.opened.add(key);
-		this.redraw();
-	}
-
-	openAll() {
-		for (const key of this.closed) this.opened.add(key);
-		this.redraw();
-	}
-}
-
-/** @param {Folds} folds @param {string} key @param {string} what */
-function unfolder(folds, key, what) {
-	return el('div', { class: 'unfold' }, el('span', {}, `${what} not shown`), button('Show all of it', () => folds.open(key), { 'data-unfold': key }));
-}
-
-/** @param {number} n @param {string} one */
-export function plural(n, one) {
-	return `${n.toLocaleString('en')} ${one}${n === 1 ? '' : 's'}`;
-}
+/** @typedef {import('./folds.js').Folds} Folds */
 
 /**
  * Draws one part.
@@ -65,11 +23,12 @@ export function plural(n, one) {
  * @param {Folds} folds
  */
 export function drawPart(part, key, folds) {
+	if (part.type === 'file') return drawWritten(part, key, folds, part.lines ? null : drawText(part.text ?? '', key, folds, part.language));
 	const label = part.type === 'diff' ? [hostile(part.label), ' ', drawCounts(part.lines ?? [])] : [hostile(part.label)];
 	return el('section', { class: 'part' }, part.label && el('p', { class: 'label' }, ...label), DRAW[part.type](part, key, folds));
 }
 
-/** @type {Record<Part['type'], (part: Part, key: string, folds: Folds) => HTMLElement|null>} */
+/** @type {Record<Exclude<Part['type'], 'file'>, (part: Part, key: string, folds: Folds) => HTMLElement|null>} */
 const DRAW = {
 	script: (part, key, folds) => drawText(part.text ?? '', key, folds, 'shell', true),
 	text: (part, key, folds) => drawText(part.text ?? '', key, folds, part.language),
@@ -95,73 +54,10 @@ export function drawText(text, key, folds, language = '', script = false) {
 	return el('div', { class: `block ${script ? 'script' : ''}` }, pre, closed && unfolder(folds, key, what));
 }
 
-/** The file that a call changes. @param {[string, unknown][]} lead @param {string} note @param {Folds} folds */
-export function drawFile(lead, note, folds) {
-	return lead.map(([name, path]) => el('p', { class: 'file' },
+/** The file that a call changes, unless a part has it at its head. @param {[string, unknown][]} lead @param {string} note @param {Part[]} parts @param {Folds} folds */
+export function drawFile(lead, note, parts, folds) {
+	return lead.filter(([, path]) => !parts.some((part) => part.type === 'file' && part.path === path)).map(([name, path]) => el('p', { class: 'file' },
 		el('span', { class: 'label' }, hostile(name)), ' ', el('code', {}, hostile(show(path), causeSpans(show(path), folds.causes))), note && el('span', { class: 'badge' }, note)));
-}
-
-/** @param {DiffLine[]} lines */
-function drawCounts(lines) {
-	const { added, removed } = tally(lines);
-	return el('span', { class: 'counts' }, el('span', { class: 'more' }, `+${added}`), ' ', el('span', { class: 'less' }, `−${removed}`));
-}
-
-/**
- * Lines taken out and put in.
- * @param {DiffLine[]} lines
- * @param {string} key
- * @param {Folds} folds
- */
-export function drawDiff(lines, key, folds) {
-	const most = shownLines(lines);
-	const closed = most < lines.length && folds.isClosed(key);
-	const isNumbered = lines.some((line) => line.n);
-	const counts = countsByFile(lines);
-	const rows = (closed ? lines.slice(0, most) : lines).map((line) => drawLine(line, isNumbered, folds, counts.get(line)));
-	const table = el('table', { class: 'diff' }, el('tbody', {}, rows));
-	return el('div', { class: 'block' },
-		lines.length === 0 ? el('pre', { class: 'muted' }, 'nothing changes') : table,
-		closed && unfolder(folds, key, plural(lines.length - most, 'line')));
-}
-
-/** How many lines of a difference are within the limits. @param {DiffLine[]} lines */
-function shownLines(lines) {
-	let characters = 0;
-	const long = lines.findIndex((line) => (characters += line.text.length) > LIMITS.characters * 2);
-	return Math.min(foldItems(lines.length, LIMITS.lines), long < 0 ? lines.length : long);
-}
-
-const SIGNS = { '-': ['out', '−', 'removed: '], '+': ['in', '+', 'added: '], ' ': ['', '', ''], '@': ['at', '', ''] };
-
-const FILE = /^(?:\*\*\* (?:Add|Update|Delete) File: |\+\+\+ )/;
-
-/** The lines of each file of a patch, by the line that names it; none for a patch of one file. @param {DiffLine[]} lines @returns {Map<DiffLine, DiffLine[]>} */
-function countsByFile(lines) {
-	/** @type {Map<DiffLine, DiffLine[]>} */
-	const files = new Map();
-	let last;
-	for (const line of lines) {
-		if (line.sign === '@' && FILE.test(line.text)) files.set(line, last = []);
-		else last?.push(line);
-	}
-	return files.size > 1 ? files : new Map();
-}
-
-/**
- * @param {DiffLine} line
- * @param {boolean} isNumbered whether lines have a column for their number
- * @param {Folds} folds
- * @param {DiffLine[]} [file] the lines of the file that this line names
- */
-function drawLine(line, isNumbered, folds, file) {
-	const [style, sign, spoken] = SIGNS[line.sign];
-	const [from, to] = line.changed ?? [0, 0];
-	const spans = [...(to > from ? [{ from, to, style: 'changed' }] : []), ...(line.sign === '@' ? causeSpans(line.text, folds.causes) : [])];
-	return el('tr', { class: style + (line.sign === '@' && FILE.test(line.text) ? ' file-name' : '') },
-		isNumbered && el('td', { class: 'n', 'aria-hidden': 'true' }, line.n ? String(line.n) : ''),
-		el('td', { class: 'sign', 'aria-hidden': 'true' }, sign),
-		el('td', {}, spoken && el('span', { class: 'unseen' }, spoken), hostile(line.text, spans), file && ' ', file && drawCounts(file)));
 }
 
 /**

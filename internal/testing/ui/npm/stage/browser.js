@@ -158,6 +158,16 @@ export class Stage {
 		assert.ok(over <= 0, `the page is ${over} px wider than the screen`);
 	}
 
+	/** The same in light and in dark. */
+	async checkBoth(page) {
+		for (const colorScheme of ['light', 'dark']) {
+			await page.emulateMedia({ colorScheme });
+			await page.evaluate(() => Promise.all(document.getAnimations().map(({ finished }) => finished.catch(() => {}))));
+			await this.check(page);
+		}
+		await page.emulateMedia({ colorScheme: null });
+	}
+
 	/** Keeps a picture, in light and dark, where pictures are asked for. */
 	async shot(page, name) {
 		if (!SHOTS) return;

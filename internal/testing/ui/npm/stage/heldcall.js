@@ -151,7 +151,7 @@ class Heldcall {
 	 * Sends a request as an agent whose model then makes calls. It returns what
 	 * the agent gets in the end.
 	 * @param {{name: string, arguments: object|string}[]} calls
-	 * @param {{user?: string, text?: string, key?: string, tools?: object[], run?: string, call?: string, signal?: AbortSignal}} [about] call is in the ids of the calls, which a repeated request has again; signal ends the agent's connection
+	 * @param {{user?: string, text?: string, key?: string, tools?: object[], run?: string, call?: string, before?: object[], signal?: AbortSignal}} [about] before are the messages before that of the user; call is in the ids of the calls, which a repeated request has again; signal ends the agent's connection
 	 */
 	async hold(calls, about = {}) {
 		const response = await fetch(`${this.proxy}/v1/chat/completions`, {
@@ -163,7 +163,7 @@ class Heldcall {
 			},
 			body: JSON.stringify({
 				model: 'gpt-5',
-				messages: [{ role: 'user', content: about.user ?? 'Please do it.' }],
+				messages: [...(about.before ?? []), { role: 'user', content: about.user ?? 'Please do it.' }],
 				tools: about.tools ?? calls.map((call) => ({ type: 'function', function: { name: call.name, description: `Runs ${call.name}.`, parameters: { type: 'object' } } })),
 				metadata: {
 					text: about.text ?? '',

@@ -117,9 +117,40 @@ describe('how a call is read', () => {
 	test('a shell with a script', () => assert.deepEqual(read({ command: ['bash', '-lc', 'ls | wc'] }, shell).parts[0].text, 'ls | wc'));
 	test('a list of words', () => assert.equal(read({ command: ['rm', 'a b', "it's"] }, shell).parts[0].text, `rm 'a b' 'it'\\''s'`));
 	test('what policy takes for no script is none', () => assert.deepEqual(read({ command: 'view', path: 'a' }).parts, []));
-	test('several edits', () => {
+	test('several edits are one file', () => {
 		const { parts, rest, lead } = read({ path: 'a', edits: [{ oldText: 'a', newText: 'b' }, { oldText: 'c', newText: 'd' }] });
-		assert.deepEqual([parts.length, rest, lead], [2, [], [['path', 'a']]]);
+		assert.deepEqual([parts.map(({ path, lines }) => [path, lines.map(({ sign, text, n }) => `${n ?? ''}${sign}${text}`)]), rest, lead],
+			[[['a', ['@Edit 1 of 2', '-a', '+b', '@Edit 2 of 2', '-c', '+d']]], [], [['path', 'a']]]);
+	});
+	const known = (files) => ({ details: { files: files.map((file) => ({ exists: true, source: 'workspace', ...file })) } });
+	const rows = ({ parts }, i = 0) => parts[i].lines.map(({ sign, text, n }) => `${n ?? ''}${sign}${text}`);
+	test('an edit has the numbers of its lines', () => {
+		const args = { file_path: 'a', edits: [{ old_string: 'x', new_string: 'x\ny' }, { old_string: 'z', new_string: '' }] };
+		assert.deepEqual(rows(read(args, known([{ path: 'a', lines: [10, 20] }]))), ['@Edit 1 of 2', '10 x', '11+y', '@Edit 2 of 2', '20-z']);
+		assert.deepEqual(rows(read(args, known([{ path: 'a', lines: [0, 20] }]))).slice(1, 3), [' x', '+y']);
+		assert.deepEqual(rows(read(args, known([{ path: 'b', lines: [10, 20] }]))).slice(1, 3), [' x', '+y'], 'of another file');
+		assert.equal(read(args, known([{ path: 'a', lines: [10, 20], source: 'result' }])).parts[0].hint, 'Line numbers as the agent last read the file.');
+	});
+	test('a later edit counts what an earlier one adds', () => {
+		const args = { file_path: 'a', edits: [{ old_string: 'x', new_string: 'x\ny' }, { old_string: 'z', new_string: 'w' }] };
+		assert.deepEqual(rows(read(args, known([{ path: 'a', lines: [10, 20] }]))).slice(-2), ['20-z', '21+w']);
+	});
+	test('a written file is new, overwrites or is not known', () => {
+		const args = { file_path: 'a.js', content: 'one\ntwo\n' };
+		const of = (...files) => { const { parts: [{ status, lines, text }] } = read(args, known(files)); return [status, text ?? lines.map(({ sign, text: line, n }) => `${n ?? ''}${sign}${line}`)]; };
+		assert.deepEqual(of(), ['', args.content]);
+		assert.deepEqual(of({ path: 'a.js', exists: false }), ['new file', ['1+one', '2+two']]);
+		assert.deepEqual(of({ path: 'a.js' }), ['overwrites', args.content]);
+		assert.deepEqual(of({ path: 'a.js', text: 'one\n2\n' }), ['overwrites', ['1 one', '2-2', '2+two']]);
+		assert.deepEqual(of({ path: 'a.js', text: 'one\ntwo' }), ['overwrites', ['1 one', '2 two', '@A line break is added at the end of the file.']]);
+		assert.equal(read({ ...args, append: true }, known([{ path: 'a.js', text: 'x' }])).parts[0].status, '', 'what is added overwrites nothing');
+	});
+	test('a patch is its files', () => {
+		const input = '*** Begin Patch\n*** Add File: n\n+x\n*** Update File: u.js\n*** Move to: m.js\n@@ f\n-a\n+b\n@@\n c\n+d\n*** Delete File: d\n*** End Patch';
+		const read1 = read({ input }, known([{ path: 'n', exists: false }, { path: 'u.js', lines: [7, 30] }]));
+		assert.deepEqual(read1.parts.map(({ path, status, language }) => [path, status, language]), [['n', 'new file', ''], ['u.js', 'moved to m.js', 'slash'], ['d', 'deleted', '']]);
+		assert.deepEqual([rows(read1), rows(read1, 1), rows(read1, 2)], [['1+x'], ['@@@ f', '7-a', '7+b', '@@@', '30 c', '31+d'], []]);
+		assert.equal(read({ input }, known([{ path: 'n' }])).parts[0].status, 'overwrites');
 	});
 	test('an edit that says more than two texts stays in the table', () => {
 		const { parts, rest } = read({ path: 'a', edits: [{ oldText: 'a', newText: 'b', run: 'evil' }] });
@@ -144,8 +175,8 @@ describe('how a call is read', () => {
 		assert.deepEqual(parts.map(({ text, pairs }) => text ?? pairs), [[['to', 'a@x.example, b@x.example'], ['bcc', 'c@x.example'], ['subject', 'S']], 'B']);
 		assert.deepEqual([rest, matters], [[['attachments', []]], ['a@x.example', 'b@x.example', 'c@x.example']]);
 	});
+	test('the end of a path tells the language', () => assert.deepEqual(['a.go', 'b.py', 'c.sh', 'd'].map((path) => read({ path, content: 'x' }).parts[0].language), ['slash', 'hash', 'shell', '']));
 	test('a file that is made', () => assert.deepEqual([read({ command: 'create', path: 'a.go', file_text: 'x' }).note, read({ path: 'a.go', content: 'x' }).note], ['new file', '']));
-	test('the lines of an edit have numbers', () => assert.deepEqual(read({ path: 'a', old_string: 'a\nb\nc', new_string: 'a\nx\ny\nc' }).parts[0].lines.map(({ sign, n }) => sign + n), [' 1', '-2', '+2', '+3', ' 4']));
 	test('free text that is a patch', () => assert.equal(read('*** Begin Patch\n*** End Patch', { details: { free_text: true } }).parts[0].type, 'diff'));
 	test('hidden characters are found at any depth, in names too', () => assert.equal(hiddenIn({ 'a\u200b': [{ b: '\u202e' }], n: 1 }), 2));
 });

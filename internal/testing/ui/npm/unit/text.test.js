@@ -3,6 +3,7 @@ import { describe, test } from 'node:test';
 import { amountText } from '../inbox/text/amount.js';
 import { colours } from '../inbox/text/colour.js';
 import { diffLines, numbered, tally } from '../inbox/text/diff.js';
+import { patchFiles } from '../inbox/text/files.js';
 import { fold, foldItems } from '../inbox/text/fold.js';
 import { parse, show, write } from '../inbox/text/json.js';
 import { isPatch, patchLines } from '../inbox/text/patch.js';
@@ -123,6 +124,22 @@ describe('patches', () => {
 		const patch = '<<<<<<< SEARCH\na\nb\n=======\na\nc\n>>>>>>> REPLACE\n<<<<<<< SEARCH\nlast';
 		assert.deepEqual(patchLines(patch).map((line) => line.sign + line.text), ['@<<<<<<< SEARCH', ' a', '-b', '+c', '@<<<<<<< SEARCH', '-last']);
 	});
+	test('files of unified diffs', () => {
+		const files = patchFiles('diff --git a/x b/x\nindex 1..2 100644\n--- a/x\n+++ b/x\n@@ -7,2 +9,2 @@ f\n k\n-a\n+b\n\\ No newline at end of file\n--- /dev/null\n+++ b/y\n@@ -0,0 +1 @@\n+c\n');
+		assert.deepEqual(files.map(({ path, status, hunks }) => [path, status, hunks.map((hunk) => hunk.map(({ sign, text }) => sign + text))]), [
+			['x', '', [['@@@ -7,2 +9,2 @@ f', ' k', '-a', '+b', '@\\ No newline at end of file']]], ['y', 'new file', [['@@@ -0,0 +1 @@', '+c']]]]);
+	});
+	for (const [name, patch] of Object.entries({
+		'a line that is in no file': '*** Begin Patch\nrm -rf\n*** Update File: a\n@@\n-x\n*** End Patch',
+		'a line after the end': '*** Begin Patch\n*** Delete File: a\n*** End Patch\nrm -rf',
+		'a line of a deleted file': '*** Begin Patch\n*** Delete File: a\n+x\n*** End Patch',
+		'no end': '*** Begin Patch\n*** Delete File: a',
+		'another end of lines': '*** Begin Patch\r\n*** Delete File: a\r\n*** End Patch\r\n',
+		'text after a hunk': '--- a/x\n+++ b/x\n@@ -1 +1 @@\n-a\n+b\nrm -rf',
+		'text before a diff': 'rm -rf\n--- a/x\n+++ b/x\n@@ -1 +1 @@\n-a\n+b',
+		'a hunk that is cut': '--- a/x\n+++ b/x\n@@ -1,3 +1 @@\n-a\n+b',
+		'search and replace': '<<<<<<< SEARCH\na\n=======\nb\n>>>>>>> REPLACE',
+	})) test(`is shown as it is: ${name}`, () => assert.equal(patchFiles(patch), null));
 	test('prose is none', () => assert.equal(isPatch('- one\n+ two\n@@ home'), false));
 });
 
