@@ -13,6 +13,7 @@ import { delay, isDelayed, isUnsigned, isUntyped, undoesAll } from '../undo.js';
 import { asksFor, isResult, wordsFor } from '../words.js';
 import { Card } from './call.js';
 import { button, countdown, el, elapsed, fill, hostile } from './dom.js';
+import { drawLed } from './led.js';
 import { Questions, several } from './questions.js';
 import { shelve, unshelve } from './shelf.js';
 import { announce, offerUndo, toast } from './toast.js';
@@ -114,7 +115,7 @@ function layOut(turn) {
 		el('a', { class: 'back', href: '#/' }, '‹ All requests'),
 		el('header', { class: 'ask', id: 'ask' }),
 		el('div', { class: 'calls' }, questions.layOut(({ id }) => cards.get(id)?.element)),
-		...[...new Map(turn.map((each) => [each.turn_id, each])).values()].map(said), tools(turn), facts(request)));
+		drawLed(turn.at(-1) ?? request), ...[...new Map(turn.map((each) => [each.turn_id, each])).values()].map(said), tools(turn), facts(request)));
 }
 
 /** The heading changes as calls of the turn are decided. @param {Request[]} turn */

@@ -48,6 +48,7 @@ rules:
     notice: "The tool waits for a reviewer."
   - ask: ["one_conversation"]
     remember: [session]
+  - allow: ["passes"]
   - ask: ["builder(deploy *)"]
 ${options.folder ? '  - allow: ["Edit(./**)"]' : ''}
   - deny: ["bash(rm -rf /)"]

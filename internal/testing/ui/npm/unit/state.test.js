@@ -17,7 +17,8 @@ import { isDelayed } from '../inbox/undo.js';
 import { decidedBefore, ruleLine, similarWords } from '../inbox/view/past.js';
 import { evidence } from '../inbox/view/proposals.js';
 import { apply, memoryOf, wanted } from '../inbox/view/remember.js';
-import { chapters, runsOf } from '../inbox/view/run.js';
+import { stepsBetween } from '../inbox/view/led.js';
+import { chapters, runsOf, shownState } from '../inbox/view/run.js';
 import { durationOf } from '../inbox/view/terms.js';
 import { HOSTILE } from '../stage/hostile.js';
 
@@ -326,6 +327,20 @@ describe('history and runs', () => {
 	test('a run that the API does not list has ended, unless a request of it waits', () => {
 		const states = (...requests) => runsOf(requests, []).map((run) => run.state);
 		assert.deepEqual([states(one), states({ ...one, status: 'approved' })], [['running'], ['ended']]);
+	});
+	test('a run is idle a minute after an answer without calls, unless a request of it waits', () => {
+		const at = Date.parse('2026-01-01T00:02:00Z');
+		const of = (more, state = 'running') => shownState({ state, ...more }, at);
+		assert.deepEqual([of({ answered_at: '2026-01-01T00:01:00Z' }), of({ answered_at: '2026-01-01T00:01:01Z' }), of({})], ['idle', 'running', 'running']);
+		assert.deepEqual([of({ answered_at: '2026-01-01T00:01:00Z' }, 'paused'), of({ answered_at: '2026-01-01T00:01:00Z' }, 'ended')], ['paused', 'ended']);
+		const run = { id: 'run', state: 'running', principal: one.principal, updated_at: '2025-01-01T00:00:00Z', answered_at: '2025-01-01T00:00:00Z' };
+		assert.deepEqual([runsOf([one], [run])[0].state, runsOf([{ ...one, status: 'denied' }], [run])[0].state], ['running', 'idle']);
+	});
+	test('a step is shown once, and not where it is a request', () => {
+		const step = (id) => ({ tool_call_id: id, tool_name: 't', preview: id });
+		const of = (id, ...steps) => request(id, { tool_call_id: `call_${id}`, context: { steps } });
+		const run = [of('1', step('a')), of('2', step('a'), step('call_1'), step('b')), of('3', step('b'), step('call_2'), { tool_name: 't', preview: '' })];
+		assert.deepEqual([...stepsBetween(run).values()].map((steps) => steps.map(({ preview }) => preview)), [['a'], ['b'], []]);
 	});
 	test('the history has what the filters find', () => {
 		const ended = { ...one, status: 'denied', tool_name: 'Pay_out', title: '', rule: 'policy.yaml:7', created_at: '2025-03-04T12:00:00Z', principal: { ...one.principal, agent: 'Coder' } };
