@@ -3,7 +3,7 @@ package approvals
 // FileSource is how heldcall knows a file.
 type FileSource string
 
-// The sources of what is known of a file.
+// The sources of facts about a file.
 const (
 	FromWorkspace FileSource = "workspace" // heldcall sees the files of the agent
 	FromResult    FileSource = "result"    // an earlier result in the conversation shows the text, as the agent has reported it
@@ -12,7 +12,7 @@ const (
 // MaxFileText is the most bytes of the text of a [File].
 const MaxFileText = 16 << 10
 
-// File is what is known of a file that a call writes, as the file was when people were asked.
+// File has the facts about a file that a call writes, as the file was when people were asked.
 type File struct {
 	Path   string     `json:"path"` // as the call has it
 	Exists bool       `json:"exists"`

@@ -168,7 +168,7 @@ type Details struct {
 	// Folder is the repository outside of the workspace in which the call works, if it would be allowed with that folder in
 	// the workspace of its run: see [RunFolder]. It is "" for others.
 	Folder string `json:"folder,omitempty"`
-	// Files has what is known of the files that the call writes, in their order. Those of which nothing is known are left out.
+	// Files has the facts about the files that the call writes, in their order. Files about which heldcall knows nothing are left out.
 	Files []File `json:"files,omitempty"`
 	// Confirm is what a reviewer must type to approve the request, in the field confirm of
 	// the decision; "": nothing. See [ConfirmationOf].

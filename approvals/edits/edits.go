@@ -4,17 +4,7 @@ package edits
 
 import (
 	"encoding/json"
-	"slices"
 	"strings"
-)
-
-const (
-	// maxFiles is the largest number of files of one call that are looked for.
-	maxFiles = 32
-	// maxEdits is the largest number of edits of one file whose lines are looked for.
-	maxEdits = 200
-	// maxPath is the longest path, in bytes.
-	maxPath = 4 << 10
 )
 
 // The names of arguments in the tools of agents. The inbox has the same names, in present/file.js.
@@ -22,26 +12,7 @@ var (
 	patchNames   = []string{"patch", "input", "patchText", "diff"}
 	pathNames    = []string{"file_path", "filePath", "path", "target_file", "notebook_path", "TargetFile", "absolute_path", "filename"}
 	contentNames = []string{"content", "contents", "file_text"}
-	replacements = [][2]string{
-		{"old_string", "new_string"}, {"oldString", "newString"}, {"old_str", "new_str"}, {"oldText", "newText"}, {"old_text", "new_text"}, {"search", "replace"},
-	}
-	everywhere = []string{"replace_all", "replaceAll"}
 )
-
-// File is a file that a call writes.
-type File struct {
-	Path  string
-	Whole bool // the call has the whole new text
-	edits []edit
-}
-
-// edit is one place of a file that a call changes.
-type edit struct {
-	before string   // the text that is replaced, if hunk is nil
-	all    bool     // wherever it is
-	hunk   []string // the lines that a patch expects
-	below  string   // the line after which a patch expects them, "" for any
-}
 
 // Of returns the files that a call writes by its arguments, at most 32. It returns none if the arguments are in no known form.
 func Of(arguments string) []File {
@@ -85,52 +56,4 @@ func textOf(members map[string]any, names []string) (text string, ok bool) {
 		}
 	}
 	return "", false
-}
-
-// replace adds the replacement in some members.
-func (f *File) replace(members map[string]any) {
-	for _, names := range replacements {
-		before, isText := members[names[0]].(string)
-		if _, both := members[names[1]].(string); !isText || !both || len(f.edits) == maxEdits {
-			continue
-		}
-		all := slices.ContainsFunc(everywhere, func(name string) bool { return members[name] == true })
-		f.edits = append(f.edits, edit{before: before, all: all})
-		return
-	}
-}
-
-// Lines returns the first line of each edit in a text of the file, 0 where it is not certain. The text begins with the line
-// first of the file. It returns nil if no line is known.
-func (f *File) Lines(text string, first int) []int {
-	lines := make([]int, len(f.edits))
-	var rows []string
-	at, known := 0, false
-	for i, e := range f.edits {
-		if e.hunk == nil {
-			lines[i] = e.lineIn(text)
-		} else {
-			if rows == nil {
-				rows = strings.Split(text, "\n")
-			}
-			lines[i], at = e.lineAfter(rows, at)
-		}
-		if lines[i] > 0 {
-			lines[i] += first - 1
-			known = true
-		}
-	}
-	if !known {
-		return nil
-	}
-	return lines
-}
-
-// lineIn returns the line at which the replaced text begins, 0 if it is not there, or at several places of which it replaces one.
-func (e *edit) lineIn(text string) int {
-	at := strings.Index(text, e.before)
-	if e.before == "" || at < 0 || (!e.all && strings.Contains(text[at+1:], e.before)) {
-		return 0
-	}
-	return 1 + strings.Count(text[:at], "\n")
 }

@@ -1,9 +1,6 @@
 package edits
 
-import (
-	"slices"
-	"strings"
-)
+import "strings"
 
 const (
 	beginPatch = "*** Begin Patch"
@@ -63,24 +60,4 @@ func (f *File) take(line string) {
 	case line[0] == ' ' || line[0] == '-':
 		e.hunk = append(e.hunk, line[1:])
 	}
-}
-
-// lineAfter returns the first line of the hunk in the rows of a text from a place on, 0 if it is not there, and the place after it.
-func (e *edit) lineAfter(rows []string, from int) (line, next int) {
-	if e.below != "" {
-		at := slices.IndexFunc(rows[from:], func(row string) bool { return strings.TrimSpace(row) == e.below })
-		if at < 0 {
-			return 0, from
-		}
-		from += at + 1
-	}
-	if len(e.hunk) == 0 {
-		return 0, from
-	}
-	for at := from; at+len(e.hunk) <= len(rows); at++ {
-		if slices.Equal(rows[at:at+len(e.hunk)], e.hunk) {
-			return at + 1, at + len(e.hunk)
-		}
-	}
-	return 0, from
 }

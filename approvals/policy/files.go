@@ -10,7 +10,7 @@ import (
 // maxFileTexts is how many bytes of files are read for one call.
 const maxFileTexts = 4 << 20
 
-// files returns what is known of the files of the workspace that the call writes with these arguments, as they are now.
+// files returns the facts about the files of the workspace that the call writes with these arguments, as they are now.
 func (e *evaluation) files(arguments string) (list []approvals.File) {
 	if e.c.Ambiguity != "" || len(e.c.Doubts) > 0 {
 		return nil

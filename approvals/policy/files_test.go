@@ -14,7 +14,7 @@ import (
 	"github.com/heldcall/heldcall/approvals/policy/workspace"
 )
 
-// TestVerdictFiles: a verdict that asks has what is known of the files that the call writes: whether they are there, the lines
+// TestVerdictFiles: a verdict that asks has the facts about the files that the call writes: whether they are there, the lines
 // of its edits, and the text that it overwrites. Of files that are outside, reached by a link, hidden or secret it has no text.
 func TestVerdictFiles(t *testing.T) {
 	dir, err := filepath.EvalSymlinks(t.TempDir())

@@ -10,8 +10,8 @@ import (
 	"github.com/heldcall/heldcall/proxy/results"
 )
 
-// showEarlier adds to a request about a call what the conversation shows: the steps that led to the call, and what is known of
-// the files that it writes.
+// showEarlier adds to a request about a call what the conversation shows: the steps that led to the call, and the facts
+// about the files that it writes.
 func (r *review) showEarlier(q *approvals.Request, j *judgedCall) {
 	if r.earlier == nil {
 		r.earlier = results.NewEarlier(r.conversation)
@@ -26,7 +26,7 @@ func (r *review) showEarlier(q *approvals.Request, j *judgedCall) {
 	q.Details.Files = r.shownFiles(j)
 }
 
-// shownFiles returns what is known of the files that a call writes, without secrets: as the policy sees them, else as an earlier
+// shownFiles returns the facts about the files that a call writes, without secrets: as the policy sees them, else as an earlier
 // result shows them.
 func (r *review) shownFiles(j *judgedCall) (files []approvals.File) {
 	seen := j.verdict.Files

@@ -1,6 +1,7 @@
 package workspace
 
 import (
+	"errors"
 	"io/fs"
 	"os"
 	"path/filepath"
@@ -59,6 +60,35 @@ func (w *Workspace) Absolute(text string) string {
 		return ""
 	}
 	return whole
+}
+
+// IsThere reports whether a file is at a path. known is false if heldcall does not see the files, or cannot look there.
+func (w *Workspace) IsThere(text string) (there, known bool) {
+	whole := w.Absolute(text)
+	if whole == "" {
+		return false, false
+	}
+	_, err := os.Lstat(whole)
+	return err == nil, err == nil || errors.Is(err, fs.ErrNotExist)
+}
+
+// ReadText returns the text of a file of the workspace, at most [MaxText] bytes. It reads no file to which a link leads, none
+// that is hidden or in a hidden folder, and no binary file.
+func (w *Workspace) ReadText(text string) (content string, ok bool) {
+	whole := w.Absolute(text)
+	if whole == "" {
+		return "", false
+	}
+	for _, f := range w.folders {
+		below, err := filepath.Rel(f.path, filepath.Clean(whole))
+		if err != nil || !filepath.IsLocal(below) || strings.Contains("/"+filepath.ToSlash(below), "/.") {
+			continue
+		}
+		if real, err := filepath.EvalSymlinks(whole); err == nil && real == filepath.Join(f.real, below) {
+			return f.readText(below)
+		}
+	}
+	return "", false
 }
 
 // Target returns the absolute path without links to which a path that is there leads, or "".

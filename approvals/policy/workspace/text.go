@@ -1,46 +1,14 @@
 package workspace
 
 import (
-	"errors"
 	"io"
-	"io/fs"
 	"os"
-	"path/filepath"
 	"strings"
 	"unicode/utf8"
 )
 
 // MaxText is the most bytes of a file whose text is read.
 const MaxText = 1 << 20
-
-// IsThere reports whether a file is at a path. known is false if heldcall does not see the files, or cannot look there.
-func (w *Workspace) IsThere(text string) (there, known bool) {
-	whole := w.Absolute(text)
-	if whole == "" {
-		return false, false
-	}
-	_, err := os.Lstat(whole)
-	return err == nil, err == nil || errors.Is(err, fs.ErrNotExist)
-}
-
-// ReadText returns the text of a file of the workspace, at most [MaxText] bytes. It reads no file to which a link leads, none
-// that is hidden or in a hidden folder, and no binary file.
-func (w *Workspace) ReadText(text string) (content string, ok bool) {
-	whole := w.Absolute(text)
-	if whole == "" {
-		return "", false
-	}
-	for _, f := range w.folders {
-		below, err := filepath.Rel(f.path, filepath.Clean(whole))
-		if err != nil || !filepath.IsLocal(below) || strings.Contains("/"+filepath.ToSlash(below), "/.") {
-			continue
-		}
-		if real, err := filepath.EvalSymlinks(whole); err == nil && real == filepath.Join(f.real, below) {
-			return f.readText(below)
-		}
-	}
-	return "", false
-}
 
 // readText reads a file in the folder, from which no link leads.
 func (f *Folder) readText(below string) (content string, ok bool) {

@@ -9,7 +9,7 @@ import (
 	"github.com/heldcall/heldcall/approvals/policy/workspace"
 )
 
-// TestReadText: the text of a file of the workspace is read. What is outside, hidden, reached by a link, binary or too long is not.
+// TestReadText: the text of a file of the workspace is read. A file that is outside, hidden, reached by a link, binary or too long is not.
 func TestReadText(t *testing.T) {
 	dir, err := filepath.EvalSymlinks(t.TempDir())
 	if err != nil {
