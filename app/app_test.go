@@ -31,7 +31,7 @@ func TestLogBeginsWithWhatIsInUse(t *testing.T) {
 		t.Fatal(err)
 	}
 	first, _, _ := strings.Cut(log.String(), "\n")
-	want := `msg=configuration file="none, defaults" policy="none, so every call is asked about" data=` + filepath.Join(folder, "data")
+	want := `msg=configuration file="none, defaults" policy="none, so people are asked about every call" data=` + filepath.Join(folder, "data")
 	if !strings.HasSuffix(first, want) {
 		t.Errorf("the log begins with %s", first)
 	}

@@ -192,7 +192,7 @@ func (c PolicyConfig) Absent() bool {
 // String names the policy for people.
 func (c PolicyConfig) String() string {
 	if c.Absent() {
-		return "none, so every call is asked about"
+		return "none, so people are asked about every call"
 	}
 	return c.File
 }

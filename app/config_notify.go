@@ -228,7 +228,7 @@ func parseHours(text string) (*notify.Hours, error) {
 	}
 	parts := hoursForm.FindStringSubmatch(text)
 	if parts == nil {
-		return nil, fmt.Errorf("%q is not a time of day: write for example mon-fri 08:00-18:00 Europe/Berlin, of which days and zone may be left out", text)
+		return nil, fmt.Errorf("%q is not a time of day: write for example mon-fri 08:00-18:00 Europe/Berlin; days and zone may be left out", text)
 	}
 	h := &notify.Hours{}
 	var err error

@@ -63,7 +63,7 @@ func (s *socket) do(ctx context.Context, message live.Message[jsontext.Value]) (
 		var query live.StatusQuery
 		if len(message.Data) > 0 {
 			if err := json.Unmarshal(message.Data, &query, json.RejectUnknownMembers(true)); err != nil {
-				return nil, &approvals.InvalidError{Field: "data", Reason: `is not {"session_id": "...", "run_id": "..."}, both of which may be left out`}
+				return nil, &approvals.InvalidError{Field: "data", Reason: `is not {"session_id": "...", "run_id": "..."}; both may be left out`}
 			}
 		}
 		if err := s.statuses.Wait(ctx); err != nil {

@@ -70,7 +70,7 @@ func traffic() Row {
 		quantiles("From decision to release", "From the last decision of a turn to its release.", "heldcall_decision_to_release_seconds", ""),
 		{Title: "Open streams", Description: "Answers that are being written to agents, held ones included.", Kind: Lines, Width: 8, Queries: []Query{{Expr: `sum by (instance) (heldcall_open_streams{$sel})`, Legend: "{{instance}}"}}},
 		rates("Refused requests", "Requests that heldcall answered with an error of its own before asking upstream.", "heldcall_refused_requests_total", "code"),
-		{Title: "Continuations and spliced turns", Description: "Upstream requests by which the model learns of a denial, and hidden turns put back into agents' requests. A steady stream of continuations is a model that repeats denied calls.", Kind: Lines, Unit: "ops", Width: 8, Queries: []Query{
+		{Title: "Continuations and spliced turns", Description: "Upstream requests that send a denial to the model, and hidden turns put back into agents' requests. A steady stream of continuations is a model that repeats denied calls.", Kind: Lines, Unit: "ops", Width: 8, Queries: []Query{
 			{Expr: `sum(rate(heldcall_continuations_total{$sel}[$__rate_interval]))`, Legend: "continuations"},
 			{Expr: `sum(rate(heldcall_spliced_turns_total{$sel}[$__rate_interval]))`, Legend: "spliced turns"},
 		}},
@@ -109,7 +109,7 @@ func channels() Row {
 		quantiles("From a request to the channel", "From the creation of a request until the channel's service has accepted its card, without routes that notify later.", "heldcall_notify_latency_seconds", "channel"),
 		rates("Deliveries tried again", "Each with a pause that grows. One channel's do not delay another's.", "heldcall_notify_retries_total", "channel"),
 		longest("Queued cards", "Cards that are not delivered to a channel yet.", "", "heldcall_notify_waiting"),
-		longest("Oldest card that waits", "Age of the oldest undelivered card: the delay of the channel.", "s", "heldcall_notify_oldest_seconds"),
+		longest("Oldest waiting card", "Age of the oldest undelivered card: the delay of the channel.", "s", "heldcall_notify_oldest_seconds"),
 	}}
 }
 

@@ -91,9 +91,9 @@ func (g *Gate) logUndecided(by, grant, request string, err error) {
 	switch {
 	case err == nil, errors.Is(err, errNotDecided), errors.Is(err, approvals.ErrUnknownRequest), errors.Is(err, context.Canceled):
 	case errors.As(err, &decided), errors.As(err, &forbidden), errors.As(err, &invalid):
-		g.log.Debug("a request that waits is not decided by "+by, "grant", grant, "request", request, "reason", err)
+		g.log.Debug("a pending request is not decided by "+by, "grant", grant, "request", request, "reason", err)
 	default:
-		g.log.Warn("failed to decide a request that waits by "+by, "grant", grant, "request", request, "error", err)
+		g.log.Warn("failed to decide a pending request by "+by, "grant", grant, "request", request, "error", err)
 	}
 }
 

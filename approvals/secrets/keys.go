@@ -83,7 +83,7 @@ func createKeys(file string) (*keys, error) {
 	if err != nil {
 		return nil, fmt.Errorf("make secrets.key_file: %w", err)
 	}
-	_, err = fmt.Fprintf(to, "# Key by which heldcall encrypts the secrets of agents. Anybody who has it can read them.\n%s\n", identity)
+	_, err = fmt.Fprintf(to, "# heldcall encrypts the secrets of agents with this key. Anybody who has it can read them.\n%s\n", identity)
 	if err := errors.Join(err, to.Sync(), to.Close()); err != nil {
 		return nil, fmt.Errorf("make secrets.key_file: %w", err)
 	}

@@ -19,7 +19,7 @@ type policyInitCommand struct {
 	Workspace []string `placeholder:"DIR" help:"Folder in which agents may read, edit and run the project's checks unasked."`
 	For       []string `placeholder:"AGENT" help:"Agents whose tools are known, such as claude-code,codex. All if omitted."`
 	Tools     string   `enum:",business" default:"" placeholder:"business" help:"Let tools named get_*, list_*, search_* and find_* pass."`
-	Checks    string   `enum:"allow,ask" default:"allow" placeholder:"allow|ask" help:"Whether the project's own checks pass or are asked about. Default: allow."`
+	Checks    string   `enum:"allow,ask" default:"allow" placeholder:"allow|ask" help:"Whether the project's own checks pass, or people are asked about them. Default: allow."`
 }
 
 // Run writes a policy, and what it trusts.

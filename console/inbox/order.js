@@ -14,7 +14,7 @@ export const ORDERS = /** @type {const} */ ({
 /** @typedef {keyof typeof ORDERS} Order */
 
 /**
- * What waits of one run.
+ * The pending requests of one run.
  * @typedef {Object} Bundle
  * @property {string} key
  * @property {Request[]} requests those of one question together, in the order in which they were made

@@ -8,7 +8,7 @@ import { write } from './text/json.js';
 
 /**
  * @typedef {Object} State
- * @property {Map<string, Request>} requests those that wait, and those that ended while they were looked at
+ * @property {Map<string, Request>} requests pending ones, and those that ended while they were looked at
  * @property {boolean} loaded the list was read once
  * @property {'connecting'|'live'|'lost'} connection
  * @property {number} heard when something last came from the server, in this clock's milliseconds
@@ -86,7 +86,7 @@ function settle(script) {
 	});
 }
 
-/** The requests that wait. @returns {Request[]} */
+/** The pending requests. @returns {Request[]} */
 export function pending() {
 	return [...state.requests.values()].filter((request) => request.status === 'pending');
 }

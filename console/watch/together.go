@@ -72,7 +72,7 @@ func (m *Model) beginTogether() tea.Cmd {
 		m.review.notice = "This request is decided by itself."
 		return nil
 	case len(ids) < 2:
-		m.review.notice = "No other call that waits is part of this question."
+		m.review.notice = "No other pending call is part of this question."
 		return nil
 	}
 	m.review.run, m.review.open = together{ids: ids}, true

@@ -109,7 +109,7 @@ func TestTogetherAndSingle(t *testing.T) {
 	question := deploying()
 	question.ID, question.RunID = "01B", "r"
 	s := beginRun(t, ofRun("r", "01A", "make a"), question)
-	s.shows("No other call that waits is part of this question.")
+	s.shows("No other pending call is part of this question.")
 	s = beginRun(t, ofRun("r", "01A", "make a"), ofRun("r", "01B", "make b"))
 	s.press("?")
 	s.shows("all calls of one question at once")
@@ -145,7 +145,7 @@ func TestAMixedRunIsSeveralQuestions(t *testing.T) {
 	s.press("A")
 	s.shows("This request is decided by itself.")
 	s.press("k", "A")
-	s.shows("No other call that waits is part of this question.")
+	s.shows("No other pending call is part of this question.")
 	s.press("k", "A")
 	s.settled()
 	s.shows("Edits 2 files in src/ · 2 pending calls of one question")

@@ -29,7 +29,7 @@ func (t *Programs) Insert(src string, from, to int, text string) (string, error)
 	case before.found == nil:
 		return "", errors.New("it is at a place in the command where heldcall inserts no value: it must be in an argument of a program or in the value of a variable")
 	case strings.ContainsAny(text[:1], "-=%") && (from == 0 || strings.IndexByte(" \t\n'\"", src[from-1]) >= 0):
-		return "", errors.New("the value begins with a character by which programs know options")
+		return "", errors.New("the value begins with a character that programs take for an option")
 	case *before.found == inDocument && strings.ContainsAny(text, "$`\\"):
 		return "", errors.New("the value has characters that a here-document changes")
 	}

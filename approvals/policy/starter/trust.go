@@ -13,11 +13,11 @@ func Trust(o Options) string {
 	}
 	text := "In " + strings.Join(o.Workspace, ", ") + " reading, editing and commits pass"
 	if o.AskChecks {
-		text += ". The project's own checks are asked about.\n"
+		text += ". You are asked about the project's own checks.\n"
 	} else {
 		text += ", and the project's own checks and programs: builds, tests, linters, scripts.\n" +
 			"Edits and checks together run any code that an agent writes, with all rights of its user. `heldcall policy init --checks ask` writes one that asks about checks.\n" +
-			"After a run has read the web, its checks are asked about.\n"
+			"After a run has read the web, you are asked about its checks.\n"
 	}
 	if o.inWorkspace() {
 		text += "The policy is in the workspace itself: heldcall takes a change of it only at a start or on SIGHUP. Better keep it elsewhere.\n"

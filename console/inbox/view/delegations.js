@@ -5,7 +5,7 @@ import { exact, now } from '../clock.js';
 import { state } from '../store.js';
 import { plain } from '../text/visible.js';
 import { button, countdown, el, elapsed, fill, hostile } from './dom.js';
-import { plural } from './parts.js';
+import { plural } from './folds.js';
 import { HOUR } from './terms.js';
 import { toast } from './toast.js';
 

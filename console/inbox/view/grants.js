@@ -5,7 +5,7 @@ import { exact } from '../clock.js';
 import { state } from '../store.js';
 import { plain } from '../text/visible.js';
 import { button, countdown, el, elapsed, fill, hostile } from './dom.js';
-import { plural } from './parts.js';
+import { plural } from './folds.js';
 import { toast } from './toast.js';
 
 /** @typedef {import('../types.js').Grant} Grant */
@@ -15,7 +15,7 @@ export async function drawGrants(place) {
 	const results = el('ul', { class: 'entries' });
 	const foot = el('div', { class: 'foot', role: 'status' }, 'Looking…');
 	fill(place, el('div', { class: 'column' }, el('div', { class: 'head' }, el('h1', {}, 'Grants'), el('a', { class: 'button', href: '#/proposals' }, 'Proposed rules'), state.me?.role === 'admin' && el('a', { class: 'button', href: '#/grants/new' }, 'New grant')),
-		el('p', { class: 'muted' }, 'What reviewers decided for good. Calls that a grant covers are no longer asked about.'), results, foot));
+		el('p', { class: 'muted' }, 'What reviewers decided for good. Nobody is asked again about calls that a grant covers.'), results, foot));
 	await readOn(results, foot, '');
 }
 
@@ -26,7 +26,7 @@ async function readOn(results, foot, cursor) {
 		results.append(...page.items.map((grant) => drawGrant(grant)));
 		const shown = results.childElementCount;
 		fill(foot,
-			el('p', { class: 'muted' }, shown === 0 ? 'Nothing is remembered. “Always…” beside a request that waits makes a grant.' : plural(shown, 'grant')),
+			el('p', { class: 'muted' }, shown === 0 ? 'Nothing is remembered. “Always…” beside a pending request makes a grant.' : plural(shown, 'grant')),
 			page.next_cursor && button('More', () => void readOn(results, foot, page.next_cursor)));
 	} catch (error) {
 		fill(foot, el('p', { class: 'error' }, hostile(error instanceof Failure ? error.message : 'The grants could not be read.')));

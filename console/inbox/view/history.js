@@ -7,7 +7,7 @@ import { csvOf, cursorOf, dayOf, linesOf, selects, wordsOf } from '../history.js
 import { notRun, ruleTitle } from '../present.js';
 import { plain } from '../text/visible.js';
 import { button, el, fill, hostile, riskBadge } from './dom.js';
-import { plural } from './parts.js';
+import { plural } from './folds.js';
 
 /** @typedef {import('../types.js').Request} Request */
 

@@ -11,8 +11,6 @@ import { drawCounts, drawDiff, drawWritten } from './diff.js';
 import { button, el, hostile } from './dom.js';
 import { plural, unfolder } from './folds.js';
 
-export { plural };
-
 /** @typedef {import('../present.js').Part} Part */
 /** @typedef {import('./folds.js').Folds} Folds */
 

@@ -4,7 +4,7 @@ import { Failure, listPasskeys } from '../api.js';
 import { hindrance, register, revoke, whyNot } from '../passkeys.js';
 import { plain } from '../text/visible.js';
 import { button, el, elapsed, fill, hostile } from './dom.js';
-import { plural } from './parts.js';
+import { plural } from './folds.js';
 import { toast } from './toast.js';
 
 const ADDRESS = '#/passkeys';

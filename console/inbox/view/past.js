@@ -14,7 +14,7 @@ const SHOWN = 5; // similar decisions
 const READ = 50; // requests that the search may return for them
 
 /**
- * The words by which similar requests are searched: the tool, and the beginning of the
+ * The words that similar requests are searched with: the tool, and the beginning of the
  * command that made policy ask, or the resource.
  * @param {Request} request
  */

@@ -3,7 +3,7 @@
 
 import { Failure, listProposals } from '../api.js';
 import { button, el, elapsed, fill, hostile } from './dom.js';
-import { plural } from './parts.js';
+import { plural } from './folds.js';
 import { toast } from './toast.js';
 
 /** @typedef {import('../types.js').Proposal} Proposal */

@@ -8,7 +8,7 @@ import { state } from '../store.js';
 import { isUnconfirmed } from '../undo.js';
 import { openBatch } from './batch.js';
 import { button, el, fill, hostile } from './dom.js';
-import { plural } from './parts.js';
+import { plural } from './folds.js';
 
 /** @typedef {import('../types.js').Request} Request */
 

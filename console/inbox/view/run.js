@@ -7,7 +7,7 @@ import { plain } from '../text/visible.js';
 import { button, el, elapsed, fill, hostile, refill, whenReleased } from './dom.js';
 import { drawEntry } from './history.js';
 import { drawStep, stepsBetween } from './led.js';
-import { plural } from './parts.js';
+import { plural } from './folds.js';
 import { drawSignals } from './signals.js';
 import { toast } from './toast.js';
 

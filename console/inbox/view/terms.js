@@ -6,7 +6,7 @@ import { exact, left, now } from '../clock.js';
 import { show, write } from '../text/json.js';
 import { plain } from '../text/visible.js';
 import { el, fill, hostile } from './dom.js';
-import { plural } from './parts.js';
+import { plural } from './folds.js';
 
 export const HOUR = 3_600_000;
 const DELAY = 300; // after the last change, before the preview is asked for
@@ -67,7 +67,7 @@ export class Preview {
 	#waiting = 0;
 	#asked = 0;
 
-	/** @param {() => Record<string, unknown>|null} grant what the API is asked about; null: it has no pattern yet */
+	/** @param {() => Record<string, unknown>|null} grant the question to the API; null: it has no pattern yet */
 	constructor(grant) {
 		this.grant = grant;
 	}

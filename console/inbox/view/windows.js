@@ -46,7 +46,7 @@ function drawWindow({ id, principal, run_id: run = '', expires_at: end = '', gra
 async function close(id) {
 	try {
 		await revokeGrant(id);
-		toast('Closed. Such calls are asked about again.');
+		toast('Closed. People are asked about such calls again.');
 	} catch (error) {
 		toast(error instanceof Failure ? plain(error.message) : 'Something went wrong. Reload the page.', true);
 	}

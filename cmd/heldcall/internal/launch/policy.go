@@ -27,13 +27,13 @@ func (u *Setup) choosePolicy(state, work string) error {
 		return nil
 	}
 	if state == "" {
-		u.policy = "heldcall: there is no policy, and no home folder for one, so every call is asked about"
+		u.policy = "heldcall: there is no policy, and no home folder for one, so you are asked about every call"
 		return nil
 	}
 	o := starter.Options{Command: "heldcall run", File: filepath.Join(state, "policy.yaml"), Workspace: []string{work}}
 	text, err := starter.Policy(o)
 	if err != nil {
-		u.policy = "heldcall: there is no policy, and none is made for this folder, so every call is asked about: " + sanitize.Line(err.Error())
+		u.policy = "heldcall: there is no policy, and none is made for this folder, so you are asked about every call: " + sanitize.Line(err.Error())
 		return nil
 	}
 	if err := os.WriteFile(o.File, text, 0o600); err != nil {

@@ -28,7 +28,7 @@ flows('window', {
 		stage.held.begin([{ name: 'Write', arguments: { file_path: '/etc/motd', content: 'x\n' } }], about);
 		await page.locator('.row', { hasText: '/etc/motd' }).waitFor();
 		await windows.getByRole('button', { name: /^Close the trust window/ }).click();
-		await page.getByText('Closed. Such calls are asked about again.').waitFor();
+		await page.getByText('Closed. People are asked about such calls again.').waitFor();
 		await windows.waitFor({ state: 'hidden' });
 		stage.held.begin([write('third.txt')], about);
 		await page.locator('.row', { hasText: 'third.txt' }).waitFor();
