@@ -32,7 +32,7 @@ TESTENV    = GORACE=$(GORACE) GOGC=$(GOGC) $(if $(TESTTMP),TMPDIR=$(TESTTMP) GOT
 PATIENCE  ?= 60m
 
 .DEFAULT_GOAL := help
-.PHONY: help run build test race check code ledger nightly fmt format vet queries lint tidy vuln fuzz conformance clients agents ui ui-shots observe attention dashboards deploy release load memory replicas faults soak types bench
+.PHONY: help run build test race check code ledger nightly fmt format vet queries lint tidy vuln fuzz conformance clients agents ui ui-shots docs-shots observe attention dashboards deploy release load memory replicas faults soak types bench
 
 help: ## this list
 	@awk -F ': .*## ' '/^[a-z-]+:.*## / {printf "make %-12s %s\n", $$1, $$2}' Makefile
@@ -105,6 +105,10 @@ ui: ## the web inbox in Chromium, at the width of a desk and of a phone; install
 ui-shots: ## the same, and keeps pictures of the pages in bin/shots
 	.ci/chromium
 	$(GO) test -tags ui ./internal/testing/ui -count=1 -v -timeout $(PATIENCE) -args -shots bin/shots $(ARGS)
+
+docs-shots: ## the pictures of docs/cards.md, by ui-shots
+	for flows in cards question judged; do $(MAKE) ui-shots ARGS="-only $$flows" || exit 1; done
+	for picture in docs/pictures/*.png; do cp bin/shots/$$(basename $$picture .png)-desk-light.png $$picture || exit 1; done
 
 observe: ## a real Prometheus scrapes heldcall: rules, alerts, and every query of the dashboard; installs it (Debian)
 	.ci/prometheus

@@ -163,6 +163,23 @@ func TestLinksLeadSomewhere(t *testing.T) {
 	}
 }
 
+// Pictures are small, and a page shows each.
+func TestPicturesAreSmallAndShown(t *testing.T) {
+	pictures, err := filepath.Glob("docs/pictures/*")
+	if err != nil || len(pictures) < 6 {
+		t.Fatalf("%d pictures, %v", len(pictures), err)
+	}
+	shown := read(t, "docs/cards.md")
+	for _, picture := range pictures {
+		if info, err := os.Stat(picture); err != nil || info.Size() > 150_000 {
+			t.Errorf("%s is larger than 150 kB, or cannot be read: %v", picture, err)
+		}
+		if !strings.Contains(shown, "(pictures/"+filepath.Base(picture)+")") {
+			t.Errorf("docs/cards.md does not show %s", picture)
+		}
+	}
+}
+
 // headings are the names under which headings are linked to.
 func headings(page string) []string {
 	var names []string
