@@ -206,24 +206,55 @@ func policyKeys(t *testing.T, source string) []string {
 // TestChecksInTheDocumentation: what pages show as the output of policy check is that for the policy before it, and the
 // pattern that they name as nearest is.
 func TestChecksInTheDocumentation(t *testing.T) {
-	page := read(t, "docs/write-a-policy.md")
-	section := page[strings.Index(page, "## See what a pattern covers"):]
-	source := regexp.MustCompile("(?s)```yaml\n(.*?)```").FindStringSubmatch(section)[1]
-	shown := regexp.MustCompile("(?s)```text\n(ALLOW PATTERN.*?)```").FindStringSubmatch(section)[1]
-	rules, err := policy.Parse("policy.yaml", []byte(source))
+	for _, shown := range []struct{ page, from, file, command string }{
+		{"docs/write-a-policy.md", "## See what a pattern covers", "policy.yaml", "npm run build"},
+		{"docs/tutorial.md", "## 4. Decide by a policy", "../policy.yaml", "rm -r out drafts"},
+	} {
+		page := read(t, shown.page)
+		section := page[strings.Index(page, shown.from):]
+		source := regexp.MustCompile("(?s)```yaml\n(.*?)```").FindStringSubmatch(section)[1]
+		table := regexp.MustCompile("(?s)```text\n(ALLOW PATTERN.*?)```").FindStringSubmatch(section)[1]
+		rules, err := policy.Parse("policy.yaml", []byte(source))
+		if err != nil {
+			t.Fatal(err)
+		}
+		var output strings.Builder
+		if err := textview.Patterns(&output, rules.CheckPatterns()); err != nil {
+			t.Fatal(err)
+		}
+		output.WriteString(shown.file + ": ok\n")
+		if diff := cmp.Diff(output.String(), table); diff != "" {
+			t.Errorf("%s: the output of policy check: %s", shown.page, diff)
+		}
+		nearest := rules.Explain(example{"bash", "command", shown.command}.with("", "")).Nearest
+		if !strings.Contains(section, "Nearest   "+nearest+"\n") {
+			t.Errorf("%s does not show that %s", shown.page, nearest)
+		}
+	}
+}
+
+// The cases in docs/tutorial.md have the verdicts that the policy before them gives.
+func TestCasesInTheTutorial(t *testing.T) {
+	const page = "docs/tutorial.md"
+	_, section, _ := strings.Cut(read(t, page), "## 4. Decide by a policy")
+	rules, err := policy.Parse("policy.yaml", []byte(regexp.MustCompile("(?s)```yaml\n(.*?)```").FindStringSubmatch(section)[1]))
 	if err != nil {
 		t.Fatal(err)
 	}
-	var output strings.Builder
-	if err := textview.Patterns(&output, rules.CheckPatterns()); err != nil {
+	file := filepath.Join(t.TempDir(), "cases.yaml")
+	if err := os.WriteFile(file, []byte(regexp.MustCompile("(?s)```yml\n(.*?)```").FindStringSubmatch(section)[1]), 0o600); err != nil {
 		t.Fatal(err)
 	}
-	output.WriteString("policy.yaml: ok\n")
-	if diff := cmp.Diff(output.String(), shown); diff != "" {
-		t.Errorf("the output of policy check: %s", diff)
+	loaded, err := cases.Load(file)
+	if err != nil {
+		t.Fatal(err)
 	}
-	nearest := rules.Explain(example{"bash", "command", "npm run build"}.with("", "")).Nearest
-	if !strings.Contains(section, "Nearest   "+nearest+"\n") {
-		t.Errorf("the page does not show that %s", nearest)
+	for _, one := range loaded.Cases {
+		if problem := one.Check(rules); problem != "" {
+			t.Errorf("%s: %s", page, problem)
+		}
+	}
+	if len(loaded.Cases) < 4 {
+		t.Errorf("%s has %d cases", page, len(loaded.Cases))
 	}
 }
