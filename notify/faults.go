@@ -93,7 +93,7 @@ func (f *faults) list() (list []string) {
 // operator corrects their setup; nil if there are none.
 func (d *Dispatcher) Faults() error {
 	var list []string
-	for _, r := range d.runners {
+	for _, r := range d.channels() {
 		for _, fault := range r.channel.faults.list() {
 			list = append(list, r.channel.setup.Name+": "+fault)
 		}

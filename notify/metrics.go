@@ -68,7 +68,7 @@ func (m *metrics) of(channel string) channelMetrics {
 
 func (c channelMetrics) count(outcome string) { c.deliveries[outcome].Inc() }
 
-type queueCollector struct{ queues []*queue }
+type queueCollector struct{ dispatcher *Dispatcher }
 
 var (
 	descWaiting = prometheus.NewDesc("heldcall_notify_waiting", "Cards not yet delivered to a channel.", []string{"channel"}, nil)
@@ -83,7 +83,8 @@ func (c *queueCollector) Describe(out chan<- *prometheus.Desc) {
 
 // Collect implements [prometheus.Collector].
 func (c *queueCollector) Collect(out chan<- prometheus.Metric) {
-	for _, q := range c.queues {
+	for _, r := range c.dispatcher.channels() {
+		q := r.queue
 		n, oldest := q.depth()
 		age := 0.0
 		if n > 0 {

@@ -2,6 +2,7 @@ package notify
 
 import (
 	"fmt"
+	"sync/atomic"
 	"time"
 
 	"github.com/heldcall/heldcall/approvals"
@@ -12,7 +13,7 @@ const gatherPause = 250 * time.Millisecond
 
 type placer struct {
 	channel *channel
-	routes  Routes
+	routes  *atomic.Pointer[Routes]
 	queue   *queue
 	limit   *cardLimit
 }
@@ -50,7 +51,7 @@ func (p *placer) route(requests []approvals.Request, now, tick time.Time) routin
 	chooser, chooses := p.channel.setup.Channel.(Chooser)
 	switch {
 	case !chooses:
-		return p.routes.of(p.channel.setup.Name, requests, now, tick)
+		return p.routes.Load().of(p.channel.setup.Name, requests, now, tick)
 	case chooser.Wants(requests):
 		return routing{targets: []string{""}}
 	}

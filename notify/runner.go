@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"sync"
+	"sync/atomic"
 	"time"
 
 	"golang.org/x/time/rate"
@@ -29,9 +30,12 @@ type runner struct {
 	grouper   *grouper
 	deliverer *deliverer
 	retrier   *retrier
+
+	stop  context.CancelFunc // ends run; nil before it
+	ended chan struct{}      // closed at the end of run
 }
 
-func newRunner(s Setup, o Options, m channelMetrics, replica string) *runner {
+func newRunner(s Setup, o Options, m channelMetrics, replica string, routes *atomic.Pointer[Routes]) *runner {
 	if s.Workers <= 0 {
 		s.Workers = defaultWorkers
 	}
@@ -46,9 +50,9 @@ func newRunner(s Setup, o Options, m channelMetrics, replica string) *runner {
 	r := &runner{channel: c, queue: newQueue(s.Name)}
 	limit := newCardLimit(s.Group)
 	r.intake = &intake{channel: c, store: o.Store, queue: r.queue}
-	r.sweeper = &sweeper{channel: c, store: o.Store, requests: o.Requests, routes: o.Routes, queue: r.queue}
+	r.sweeper = &sweeper{channel: c, store: o.Store, requests: o.Requests, routes: routes, queue: r.queue, rerouted: make(chan struct{}, 1)}
 	r.cards = &cards{channel: c, store: o.Store, requests: o.Requests, replica: replica, locked: map[string]bool{}}
-	r.placer = &placer{channel: c, routes: o.Routes, queue: r.queue, limit: limit}
+	r.placer = &placer{channel: c, routes: routes, queue: r.queue, limit: limit}
 	r.deliverer = &deliverer{channel: c, cards: r.cards, threads: &threads{channel: c, store: o.Store}, queue: r.queue, rate: rateLimit}
 	r.grouper = &grouper{channel: c, queue: r.queue, cards: r.cards, limit: limit, deliverer: r.deliverer}
 	r.retrier = &retrier{channel: c, queue: r.queue}

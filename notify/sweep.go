@@ -4,20 +4,22 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"sync/atomic"
 	"time"
 
 	"github.com/heldcall/heldcall/approvals"
 )
 
 // sweeper queues the pending requests that may be announced: at the start, as the channel
-// may be new or the process may have died, whenever routes end a time of silence, and when
-// the setup of the channel was corrected.
+// may be new or the process may have died, whenever routes end a time of silence, when
+// other routes are in force, and when the setup of the channel was corrected.
 type sweeper struct {
 	channel  *channel
 	store    Store
 	requests Requests
-	routes   Routes
+	routes   *atomic.Pointer[Routes]
 	queue    *queue
+	rerouted chan struct{} // other routes are in force
 
 	swept time.Time // the last tick that this replica swept, or sweeps
 }
@@ -40,7 +42,7 @@ func (s *sweeper) run(ctx context.Context, followed <-chan struct{}) {
 			if tick.After(from) {
 				from = tick
 			}
-			next := s.routes.tick(from)
+			next := s.routes.Load().tick(from)
 			var silenceEnds <-chan time.Time
 			if !next.IsZero() {
 				silenceEnds = time.After(time.Until(next))
@@ -51,9 +53,18 @@ func (s *sweeper) run(ctx context.Context, followed <-chan struct{}) {
 			case <-silenceEnds:
 				tick = next
 			case <-s.channel.faults.corrected:
+			case <-s.rerouted:
 			}
 		}
 	})
+}
+
+// reroute has the pending requests announced where other routes lead.
+func (s *sweeper) reroute() {
+	select {
+	case s.rerouted <- struct{}{}:
+	default: // it has still to look
+	}
 }
 
 // tickKey is the key of the last tick that was swept by any replica.
