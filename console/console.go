@@ -60,9 +60,13 @@ func New(o Options) (*Console, error) {
 		port:     o.Port,
 		options:  PortOptions{Listen: o.Listen, URL: o.URL, Reviewers: o.Reviewers != nil, Log: o.Log},
 	}
-	c.handler = c.router.handler(append(c.handlers.routes(), c.handlers.browserRoutes()...), o.Hooks)
+	c.router.useHooks(o.Hooks)
+	c.handler = c.router.handler(append(c.handlers.routes(), c.handlers.browserRoutes()...))
 	return c, nil
 }
+
+// UseHooks replaces the hooks of the options. Calls that have begun end as usual.
+func (c *Console) UseHooks(hooks []Hook) { c.router.useHooks(hooks) }
 
 func newHandlers(o Options, policy bindPolicy, auth *authenticator, m *metrics) *handlers {
 	gate := scopedGate{o.Gate}

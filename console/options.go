@@ -78,7 +78,7 @@ type Check struct {
 // Hook is the handler of calls from the service of a channel. It authenticates the
 // caller, as by a signature: the console asks neither for a token nor for JSON.
 type Hook struct {
-	Path    string // such as /hooks/slack
+	Path    string // below /hooks/, such as /hooks/slack
 	Handler http.Handler
 }
 

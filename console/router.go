@@ -5,6 +5,7 @@ import (
 	"log/slog"
 	"net/http"
 	"strings"
+	"sync/atomic"
 	"time"
 
 	"github.com/heldcall/heldcall/approvals/reviewers"
@@ -18,10 +19,11 @@ type router struct {
 	auth        *authenticator
 	bodyTimeout time.Duration // to read the body of a request
 	metrics     *metrics
+	hooks       atomic.Pointer[http.ServeMux]
 	log         *slog.Logger
 }
 
-func (t *router) handler(routes []route, hooks []Hook) http.Handler {
+func (t *router) handler(routes []route) http.Handler {
 	mux := http.NewServeMux()
 	byPath := map[string][]route{}
 	for _, route := range routes {
@@ -30,13 +32,31 @@ func (t *router) handler(routes []route, hooks []Hook) http.Handler {
 	for path, routes := range byPath {
 		mux.Handle(path, t.byMethod(routes))
 	}
-	for _, hook := range hooks {
-		mux.Handle(hook.Path, t.measured(hook.Path, hook.Handler.ServeHTTP))
-	}
-	mux.Handle("/", t.serve("unknown", public, func(_ http.ResponseWriter, r *http.Request) error {
+	unknown := t.serve("unknown", public, func(_ http.ResponseWriter, r *http.Request) error {
 		return problem.New(http.StatusNotFound, problem.CodeNotFound, fmt.Sprintf("there is nothing at %s; GET / lists what there is", r.URL.Path))
-	}))
+	})
+	mux.HandleFunc(hooksPath, func(w http.ResponseWriter, r *http.Request) {
+		hooks := t.hooks.Load()
+		if _, pattern := hooks.Handler(r); pattern != "" {
+			t.measured(pattern, hooks.ServeHTTP).ServeHTTP(w, r)
+			return
+		}
+		unknown.ServeHTTP(w, r)
+	})
+	mux.Handle("/", unknown)
 	return mux
+}
+
+// hooksPath begins the paths of all hooks.
+const hooksPath = "/hooks/"
+
+// useHooks replaces the hooks.
+func (t *router) useHooks(hooks []Hook) {
+	mux := http.NewServeMux()
+	for _, hook := range hooks {
+		mux.Handle(hook.Path, hook.Handler)
+	}
+	t.hooks.Store(mux)
 }
 
 // byMethod serves the routes of one path. The methods are distinguished here and not

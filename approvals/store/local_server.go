@@ -108,6 +108,14 @@ func (s *Store) Disconnect(names []string) error {
 	return s.server.local.Disconnect(names)
 }
 
+// UseChannels replaces the channels of the options. It disconnects the clients of the embedded server.
+func (s *Store) UseChannels(names []string) error {
+	if s.server.local == nil {
+		return nil
+	}
+	return s.server.local.UseChannels(names)
+}
+
 // Loss returns the parts of the state that were missing or damaged at the start and whose
 // loss was accepted, "" for none.
 func (s *Store) Loss() string {

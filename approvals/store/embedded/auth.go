@@ -18,7 +18,7 @@ import (
 // start.
 type auth struct {
 	reviewers *reviewers.Directory
-	checking  sync.RWMutex // held for reading while a client is authenticated
+	checking  sync.RWMutex // of channels; held for reading while a client is authenticated
 	open      bool         // clients without credentials may read
 	password  string
 	channels  []string // bots may not use their consumers
@@ -70,6 +70,13 @@ func (a *auth) Check(c server.ClientAuthentication) bool {
 	}
 	c.RegisterUser(&server.User{Username: who.Name, Account: a.bots, Permissions: reviewerPermissions(who.Reviewer, a.channels)})
 	return true
+}
+
+// useChannels replaces the channels whose consumers later clients may not use.
+func (a *auth) useChannels(channels []string) {
+	a.checking.Lock()
+	defer a.checking.Unlock()
+	a.channels = channels
 }
 
 // settle waits for the clients that are being authenticated: later ones have the reviewers of now.

@@ -253,12 +253,31 @@ func (s *Server) Disconnect(names []string) error {
 		return nil
 	}
 	auth.settle()
+	return disconnect(srv, func(user string) bool { return slices.Contains(names, user) })
+}
+
+// UseChannels replaces the channels of the options, in a server with reviewers. The connections of bots end, and their
+// clients connect again.
+func (s *Server) UseChannels(channels []string) error {
+	s.mu.Lock()
+	s.opts.Channels = channels
+	srv, auth := s.server, s.auth
+	s.mu.Unlock()
+	if auth == nil {
+		return nil
+	}
+	auth.useChannels(channels)
+	return disconnect(srv, func(user string) bool { return user != serviceUser })
+}
+
+// disconnect ends the connections of the bots with some users.
+func disconnect(srv *server.Server, of func(user string) bool) error {
 	bots, err := srv.Connz(&server.ConnzOptions{Username: true, Account: botAccount, Limit: maxClients})
 	if err != nil {
-		return fmt.Errorf("list the connections of reviewers: %w", err)
+		return fmt.Errorf("list the connections of bots: %w", err)
 	}
 	for _, bot := range bots.Conns {
-		if slices.Contains(names, bot.AuthorizedUser) {
+		if of(bot.AuthorizedUser) {
 			_ = srv.DisconnectClientByID(bot.Cid) // it may have left
 		}
 	}
