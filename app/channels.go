@@ -3,6 +3,9 @@ package app
 import (
 	"cmp"
 	"context"
+	"errors"
+	"reflect"
+	"slices"
 	"sync/atomic"
 	"time"
 
@@ -17,10 +20,8 @@ const gatherFor = 2 * time.Second
 // channels makes the notification channels of a configuration, and the handlers of the
 // requests that their services send.
 type channels struct {
-	parts  *parts
-	config NotifyConfig
-	setups []notify.Setup
-	hooks  []console.Hook
+	parts *parts
+	made  []madeChannel // of the configuration in force
 
 	dispatcher atomic.Pointer[notify.Dispatcher] // nil until it has started
 }
@@ -33,32 +34,106 @@ func (c *channels) check(context.Context) error {
 	return nil
 }
 
-// makeChannels makes all channels. Nothing is sent yet.
-func (p *parts) makeChannels(context.Context, *lifecycle) error {
-	c := &channels{parts: p, config: p.options.Config.Notify}
-	p.channels = c
-	c.setups = append(c.setups, pushSetup(p.browsers.push))
-	c.makeSlack()
-	if err := c.makeWebhooks(); err != nil {
-		return err
-	}
-	return c.makeShoutrrr()
+// madeChannel is a channel that was made of an entry of the configuration.
+type madeChannel struct {
+	entry any
+	setup notify.Setup
+	hook  *console.Hook // nil: its service sends no requests
 }
 
-func (c *channels) makeSlack() {
-	p := c.parts
-	for _, s := range c.config.Slack {
-		o := slack.Options{
-			BotToken: string(s.BotToken), AppToken: string(s.AppToken), SigningSecret: string(s.SigningSecret),
-			Target: s.Channel, APIURL: s.APIURL, Inbox: p.inboxURL, Gate: p.gate, Reviewers: p.reviewers,
-			Log: p.log("slack").With("channel", s.Name),
+// makeChannels makes all channels. Nothing is sent yet.
+func (p *parts) makeChannels(context.Context, *lifecycle) (err error) {
+	p.channels = &channels{parts: p}
+	p.channels.made, err = p.channels.makeAll(p.options.Config.Notify)
+	return err
+}
+
+// makeAll makes the channels of a configuration. Those whose entries have not changed are the same as before.
+func (c *channels) makeAll(config NotifyConfig) (all []madeChannel, err error) {
+	take := func(name string, entry any, build func() (madeChannel, error)) {
+		i := slices.IndexFunc(c.made, func(m madeChannel) bool { return m.setup.Name == name && reflect.DeepEqual(m.entry, entry) })
+		if i >= 0 {
+			all = append(all, c.made[i])
+			return
 		}
-		channel := slack.New(o)
-		c.setups = append(c.setups, notify.Setup{Name: s.Name, Channel: channel, Threads: true, Group: s.Group.group(), Gather: gatherFor})
-		if s.SigningSecret != "" {
-			c.hooks = append(c.hooks, console.Hook{Path: "/hooks/" + s.Name, Handler: channel})
+		m, failed := build()
+		m.entry, m.setup.Name = entry, name
+		all, err = append(all, m), errors.Join(err, failed)
+	}
+	for _, s := range config.Slack {
+		take(s.Name, s, func() (madeChannel, error) { return c.makeSlack(s), nil })
+	}
+	for _, w := range config.Webhooks {
+		take(w.Name, w, func() (madeChannel, error) { return c.makeWebhook(w) })
+	}
+	for _, s := range config.Shoutrrr {
+		take(s.Name, s, func() (madeChannel, error) { return c.makeShoutrrr(s) })
+	}
+	return all, err
+}
+
+// setups returns those of all channels.
+func (c *channels) setups() []notify.Setup {
+	all := []notify.Setup{pushSetup(c.parts.browsers.push)}
+	for _, m := range c.made {
+		all = append(all, m.setup)
+	}
+	return all
+}
+
+// hooks returns those of all channels.
+func (c *channels) hooks() (all []console.Hook) {
+	for _, m := range c.made {
+		if m.hook != nil {
+			all = append(all, *m.hook)
 		}
 	}
+	return all
+}
+
+// replace puts other channels in force, which makeAll has made: those that are gone end, new ones begin.
+func (c *channels) replace(made []madeChannel, routes notify.Routes) error {
+	same := func(m madeChannel) func(madeChannel) bool {
+		return func(other madeChannel) bool { return other.setup.Channel == m.setup.Channel }
+	}
+	var end, names []string
+	var begin []notify.Setup
+	for _, m := range c.made {
+		if !slices.ContainsFunc(made, same(m)) {
+			end = append(end, m.setup.Name)
+		}
+	}
+	fresh := false // a name is new
+	for _, m := range made {
+		names = append(names, m.setup.Name)
+		fresh = fresh || !slices.ContainsFunc(c.made, func(other madeChannel) bool { return other.setup.Name == m.setup.Name })
+		if !slices.ContainsFunc(c.made, same(m)) {
+			begin = append(begin, m.setup)
+		}
+	}
+	if fresh && c.parts.store.useChannels != nil {
+		if err := c.parts.store.useChannels(append(names, channelPush)); err != nil {
+			return err
+		}
+	}
+	c.made = made
+	c.parts.console.UseHooks(c.hooks())
+	return c.dispatcher.Load().Replace(end, begin, routes)
+}
+
+func (c *channels) makeSlack(s SlackConfig) (m madeChannel) {
+	p := c.parts
+	o := slack.Options{
+		BotToken: string(s.BotToken), AppToken: string(s.AppToken), SigningSecret: string(s.SigningSecret),
+		Target: s.Channel, APIURL: s.APIURL, Inbox: p.inboxURL, Gate: p.gate, Reviewers: p.reviewers,
+		Log: p.log("slack").With("channel", s.Name),
+	}
+	channel := slack.New(o)
+	m.setup = notify.Setup{Channel: channel, Threads: true, Group: s.Group.group(), Gather: gatherFor}
+	if s.SigningSecret != "" {
+		m.hook = &console.Hook{Path: "/hooks/" + s.Name, Handler: channel}
+	}
+	return m
 }
 
 // inboxURL is the address of the console for reviewers.
@@ -69,7 +144,7 @@ func (p *parts) inboxURL() string {
 // startNotify starts to notify people, after the console that takes their answers.
 func (p *parts) startNotify(_ context.Context, running *lifecycle) error {
 	d, err := notify.New(notify.Options{
-		Store: p.store.deliveries, Requests: p.gate, Channels: p.channels.setups, Routes: p.options.Config.Notify.routes(),
+		Store: p.store.deliveries, Requests: p.gate, Channels: p.channels.setups(), Routes: p.options.Config.Notify.routes(),
 		Log: p.log("notify"), Registerer: p.registry,
 	})
 	if err != nil {

@@ -281,7 +281,7 @@ func (p *parts) startConsole(_ context.Context, running *lifecycle) (err error) 
 			{Name: "channels", Check: p.channels.check, Advisory: true},
 			{Name: "configuration", Check: p.reload.check, Advisory: true},
 		},
-		Hooks: p.channels.hooks,
+		Hooks: p.channels.hooks(),
 		Log:   p.log("console"), Registerer: p.registry, Gatherer: p.registry,
 	})
 	if err != nil {

@@ -8,6 +8,7 @@ import (
 	"log/slog"
 	"os"
 	"path/filepath"
+	"reflect"
 	"slices"
 	"strings"
 	"sync/atomic"
@@ -21,7 +22,8 @@ import (
 )
 
 // reload reads the configuration file again while heldcall serves: when it changes, if it is outside of the folders of all
-// agents, and on request. It puts in force what needs no restart: reviewers, clients and keys of upstreams. An invalid file
+// agents, and on request. It puts in force what needs no restart: reviewers, clients, keys of
+// upstreams and channels. An invalid file
 // changes nothing.
 type reload struct {
 	parts     *parts
@@ -157,6 +159,8 @@ type renewal struct {
 	restart    []string             // keys that need a restart
 	directory  *reviewers.Directory // nil: the reviewers stay
 	putClients func()               // in force, for the judge; nil: they stay
+	notify     bool                 // channels or routes change
+	channels   []madeChannel        // if so
 	proxy      proxy.Renewal
 }
 
@@ -179,6 +183,12 @@ func (r *reload) read(asked bool) (n renewal, err error) {
 	}
 	if slices.Contains(n.changed, "proxy.clients") {
 		if n.putClients, err = r.judged(running); err != nil {
+			return n, err
+		}
+	}
+	n.notify = slices.ContainsFunc(n.changed, func(key string) bool { return strings.HasPrefix(key, "notify.") })
+	if n.notify {
+		if n.channels, err = r.parts.channels.makeAll(running.Notify); err != nil {
 			return n, err
 		}
 	}
@@ -207,7 +217,38 @@ func (r *reload) without(file *Config) Config {
 	if next.Proxy.sameUpstreams(&file.Proxy) && (rights || sameHaveKeys(next.Proxy.Upstreams, file.Proxy.Upstreams)) {
 		next.Proxy.Upstreams = file.Proxy.Upstreams
 	}
+	if r.mayNotify(&file.Notify) {
+		next.Notify.Slack, next.Notify.Webhooks, next.Notify.Shoutrrr, next.Notify.Routes = file.Notify.Slack, file.Notify.Webhooks, file.Notify.Shoutrrr, file.Notify.Routes
+	}
 	return next
+}
+
+// mayNotify reports whether other channels can be put in force. Those over which people decide cannot where agents may have
+// written the file, and new names cannot where the clients of the embedded NATS server have fixed rights.
+func (r *reload) mayNotify(file *NotifyConfig) bool {
+	now, o := &r.inForce.Notify, r.parts.options
+	if o.KeepRights && !reflect.DeepEqual(now.deciding(), file.deciding()) {
+		return false
+	}
+	if r.parts.reviewers != nil || o.Config.NATS.URL != "" || o.Config.NATS.Listen == "" {
+		return true
+	}
+	known, _ := o.Config.Notify.names()
+	names, _ := file.names()
+	return !slices.ContainsFunc(names, func(name string) bool { return !slices.Contains(known, name) })
+}
+
+// deciding returns the channels over which people decide.
+func (c *NotifyConfig) deciding() (all []any) {
+	for _, s := range c.Slack {
+		all = append(all, s)
+	}
+	for _, w := range c.Webhooks {
+		if w.Reviewer != "" {
+			all = append(all, w)
+		}
+	}
+	return all
 }
 
 // sameHaveKeys reports whether the same upstreams have a key. Agents that were started with a stand-in for one keep it, and
@@ -223,6 +264,7 @@ func (r *reload) running(with *Config) *Config {
 	if !r.parts.options.KeepRights {
 		next.Console.Reviewers, next.Proxy.Clients = with.Console.Reviewers, with.Proxy.Clients
 	}
+	next.Notify = with.Notify
 	next.Proxy.Upstreams = slices.Clone(next.Proxy.Upstreams)
 	for i, u := range r.inForce.Proxy.Upstreams {
 		for j, now := range next.Proxy.Upstreams {
@@ -263,6 +305,11 @@ func (r *reload) put(n renewal) {
 	p.proxy.Renew(n.proxy)
 	if n.directory != nil {
 		r.replaceReviewers(n.directory)
+	}
+	if n.notify {
+		if err := p.channels.replace(n.channels, running.Notify.routes()); err != nil {
+			r.log.Error("the changed channels are not in force as a whole: restart heldcall", "error", err)
+		}
 	}
 	if len(n.changed) > 0 {
 		r.log.Info("the configuration has changed", "file", absolute(r.file), "keys", n.changed)

@@ -454,3 +454,59 @@ func TestConfigurationInAWorkspace(t *testing.T) {
 		wantCode(t, err, problem.CodeWrongToken)
 	}
 }
+
+// newReceiver makes a webhook of the configuration. The channel has the tools of the requests that it is told of, and the URLs
+// that decide them.
+func newReceiver(t *testing.T, name, more string) (entry string, told chan hookMessage) {
+	t.Helper()
+	told = make(chan hookMessage, 10)
+	var c app.Config
+	hooked(t, func(m hookMessage) { told <- m })(&c)
+	return fmt.Sprintf("    - {name: %s, url: %q, secrets: [%s]%s}\n", name, string(c.Notify.Webhooks[0].URL), hookSecret, more), told
+}
+
+// Channels come and go with the configuration, with their links; one that stays is not told twice.
+func TestChangedChannels(t *testing.T) {
+	t.Parallel()
+	f := newWritten(t)
+	f.person("ada", "admin", "")
+	stays, stayed := newReceiver(t, "stays", "")
+	leaves, left := newReceiver(t, "leaves", ", reviewer: ada")
+	comes, came := newReceiver(t, "comes", ", reviewer: ada")
+	f.more = "notify:\n  webhooks:\n" + stays + leaves
+	w := f.serve(askAll, callThenText, false)
+	agent := w.post("/v1/chat/completions", streamedRequest)
+	first := within(t, "a webhook is told", left)
+	within(t, "the other webhook is told", stayed)
+	bot := w.connected(f.tokens["ada"])
+
+	f.more = "notify:\n  webhooks:\n" + stays + comes
+	f.reload(w)
+	within(t, "clients of NATS connect again, without rights to the consumer of the new channel", bot)
+	if got, err := http.Get(first.Data.DecideURL); err != nil || got.StatusCode != http.StatusNotFound {
+		t.Errorf("the link of the channel that left answers %v, %v", got, err)
+	} else {
+		got.Body.Close()
+	}
+	second := within(t, "the new webhook is told of what waits", came)
+	response, err := http.Post(second.Data.DecideURL, "application/json", strings.NewReader(`{"action":"approve"}`))
+	if err != nil || response.StatusCode != http.StatusOK {
+		t.Errorf("the link of the new channel answers %v, %v", response, err)
+	} else {
+		response.Body.Close()
+	}
+	if answer := agent.rest(); !strings.Contains(answer, lsCall.ID) {
+		t.Errorf("the agent got %q", answer)
+	}
+	for m := range stayed { // the decision, and nothing again
+		if m.Type == "approval_decision" {
+			break
+		}
+		t.Errorf("the webhook that stays is told %s again", m.Type)
+	}
+	select {
+	case m := <-left:
+		t.Errorf("the channel that left is told %s", m.Type)
+	default:
+	}
+}

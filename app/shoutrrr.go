@@ -20,15 +20,13 @@ type ShoutrrrConfig struct {
 // process.
 const shoutrrrWorkers = 2
 
-func (c *channels) makeShoutrrr() error {
-	for _, s := range c.config.Shoutrrr {
-		channel, err := shoutrrr.New(shoutrrr.Options{URL: string(s.URL), Inbox: c.parts.inboxURL})
-		if err != nil {
-			return fmt.Errorf("notify.shoutrrr: %s: %w", s.Name, err)
-		}
-		c.setups = append(c.setups, notify.Setup{Name: s.Name, Channel: channel, Group: s.Group.group(), Gather: gatherFor, Workers: shoutrrrWorkers})
+func (c *channels) makeShoutrrr(s ShoutrrrConfig) (m madeChannel, err error) {
+	channel, err := shoutrrr.New(shoutrrr.Options{URL: string(s.URL), Inbox: c.parts.inboxURL})
+	if err != nil {
+		return m, fmt.Errorf("notify.shoutrrr: %s: %w", s.Name, err)
 	}
-	return nil
+	m.setup = notify.Setup{Channel: channel, Group: s.Group.group(), Gather: gatherFor, Workers: shoutrrrWorkers}
+	return m, nil
 }
 
 func (r *configValidator) validateShoutrrr(list []ShoutrrrConfig, taken map[string]string) {

@@ -35,13 +35,14 @@ type state struct {
 	limits     policy.SharedCounts
 	secrets    secrets.Store
 
-	disconnect func(reviewers []string) error            // from NATS; nil in memory
-	startBots  func(nats.Options) (*nats.Service, error) // nil in memory, where there are none
-	listenAddr string                                    // see [App.NATSAddr]
-	loss       string                                    // that was accepted, "" for none
-	retained   time.Duration                             // see [store.Store.Retained]
-	healthy    func(context.Context) error
-	close      func() error
+	disconnect  func(reviewers []string) error            // from NATS; nil in memory
+	useChannels func(names []string) error                // bots may not use their consumers; nil in memory
+	startBots   func(nats.Options) (*nats.Service, error) // nil in memory, where there are none
+	listenAddr  string                                    // see [App.NATSAddr]
+	loss        string                                    // that was accepted, "" for none
+	retained    time.Duration                             // see [store.Store.Retained]
+	healthy     func(context.Context) error
+	close       func() error
 }
 
 // events is the audit log.
@@ -93,7 +94,7 @@ func (p *parts) openState(ctx context.Context) (*state, error) {
 	opened := &state{
 		gate: s.ForGate(), grants: s.ForGrants(), heldTurns: s.ForHeldTurns(), turns: s.Turns, events: s.Events, deliveries: s.Deliveries,
 		push: s.Push, passkeys: s.ForPasskeys(), limits: s.Limits, secrets: s.Secrets,
-		disconnect: s.Disconnect,
+		disconnect: s.Disconnect, useChannels: s.UseChannels,
 		startBots: func(o nats.Options) (*nats.Service, error) {
 			o.Conn = s.Conn()
 			return nats.Start(o)

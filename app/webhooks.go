@@ -26,29 +26,26 @@ type WebhookConfig struct {
 // webhookWorkers is the number of concurrent messages to one receiver.
 const webhookWorkers = 16
 
-func (c *channels) makeWebhooks() error {
-	p := c.parts
-	for _, w := range c.config.Webhooks {
-		log := p.log("webhook").With("channel", w.Name)
-		o := webhook.Options{URL: string(w.URL), Inbox: p.inboxURL, Log: log}
-		for _, secret := range w.Secrets {
-			o.Secrets = append(o.Secrets, string(secret))
-		}
-		if w.Reviewer != "" {
-			path := "/hooks/" + w.Name
-			o.Links = webhook.NewLinks(webhook.LinkOptions{
-				Channel: w.Name, Path: path, Gate: p.gate, Deliveries: p.store.deliveries, Log: log,
-				Reviewer: func() (reviewers.Reviewer, bool) { return p.reviewer(w.Reviewer) },
-			})
-			c.hooks = append(c.hooks, console.Hook{Path: path + "/{token}", Handler: o.Links})
-		}
-		channel, err := webhook.New(o)
-		if err != nil {
-			return fmt.Errorf("notify.webhooks: %s: %w", w.Name, err)
-		}
-		c.setups = append(c.setups, notify.Setup{Name: w.Name, Channel: channel, EachEvent: true, Workers: webhookWorkers})
+func (c *channels) makeWebhook(w WebhookConfig) (m madeChannel, err error) {
+	p, log := c.parts, c.parts.log("webhook").With("channel", w.Name)
+	o := webhook.Options{URL: string(w.URL), Inbox: p.inboxURL, Log: log}
+	for _, secret := range w.Secrets {
+		o.Secrets = append(o.Secrets, string(secret))
 	}
-	return nil
+	if w.Reviewer != "" {
+		path := "/hooks/" + w.Name
+		o.Links = webhook.NewLinks(webhook.LinkOptions{
+			Channel: w.Name, Path: path, Gate: p.gate, Deliveries: p.store.deliveries, Log: log,
+			Reviewer: func() (reviewers.Reviewer, bool) { return p.reviewer(w.Reviewer) },
+		})
+		m.hook = &console.Hook{Path: path + "/{token}", Handler: o.Links}
+	}
+	channel, err := webhook.New(o)
+	if err != nil {
+		return m, fmt.Errorf("notify.webhooks: %s: %w", w.Name, err)
+	}
+	m.setup = notify.Setup{Channel: channel, EachEvent: true, Workers: webhookWorkers}
+	return m, nil
 }
 
 func (r *configValidator) validateWebhooks(list []WebhookConfig, taken map[string]string) {
