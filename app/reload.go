@@ -22,9 +22,8 @@ import (
 )
 
 // reload reads the configuration file again while heldcall serves: when it changes, if it is outside of the folders of all
-// agents, and on request. It puts in force what needs no restart: reviewers, clients, keys of
-// upstreams and channels. An invalid file
-// changes nothing.
+// agents, and on request. It puts in force what needs no restart: reviewers, clients, keys of upstreams and channels. An
+// invalid file changes nothing.
 type reload struct {
 	parts     *parts
 	file      string // "": there is none
@@ -38,6 +37,7 @@ type reload struct {
 	refused    string // why the file as last read is not in force, "" if it is
 	inForce    Config // as files had it
 	unrecorded bool   // the reviewers in force are not in the audit log yet
+	late       bool   // and the log has an error about that
 }
 
 // newReload makes the reload of a configuration that was read from the file just now.
@@ -106,9 +106,11 @@ func (r *reload) watch(ctx context.Context) error {
 		if r.file != "" {
 			r.refresh(asked)
 		}
-		if err := r.record(ctx); err != nil && ctx.Err() == nil {
-			r.log.Error("a change of the reviewers is not in the audit log yet; trying again", "error", err, "in", reloadEvery)
+		err := r.record(ctx)
+		if err != nil && ctx.Err() == nil && !r.late {
+			r.log.Error("a change of the reviewers is not in the audit log yet; trying again", "error", err, "every", reloadEvery)
 		}
+		r.late = err != nil
 	}
 }
 
@@ -166,7 +168,11 @@ type renewal struct {
 
 // read reads the file, and prepares what can fail of putting it in force.
 func (r *reload) read(asked bool) (n renewal, err error) {
-	if folder, err := r.parts.judge.FolderOf(r.file); !asked && (folder != "" || err != nil) {
+	folder, err := r.parts.judge.FolderOf(r.file)
+	if err != nil {
+		return n, err
+	}
+	if !asked && folder != "" {
 		return n, fmt.Errorf("%s is in %s, where an agent may have changed it: look at the change, then restart heldcall%s; or move the file (docs/hardening.md)", r.file, folder, r.orSignal())
 	}
 	file, err := LoadConfig(r.file, os.LookupEnv)
@@ -349,7 +355,7 @@ func (r *reload) record(ctx context.Context) error {
 	}
 	all, settings := r.parts.inForce.Load().Console.reviewerRights()
 	changes := audit.NewChanges(r.parts.store.events)
-	if err := r.parts.untilAnswered(ctx, func(ctx context.Context) error { return changes.Reviewers(ctx, all, settings) }); err != nil {
+	if err := changes.Reviewers(ctx, all, settings); err != nil {
 		return err
 	}
 	r.unrecorded = false

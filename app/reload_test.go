@@ -413,9 +413,10 @@ func TestRunKeepsRights(t *testing.T) {
 	w := f.serve(allowAll, callThenText, true)
 	f.person("eve", "admin", "")
 	f.clients, f.key = []string{"{key: agents-key, agent: other}"}, "sk-second-key"
+	f.more = "notify:\n  webhooks: [{url: \"http://127.0.0.1:1/\", reviewer: eve, secrets: [" + hookSecret + "]}]\n"
 	f.reload(w)
 	w.until("the rights are named", func() bool {
-		return strings.Contains(w.get(w.app.ConsoleURL()+"/readyz"), "taken at the next start: proxy.clients, console.reviewers")
+		return strings.Contains(w.get(w.app.ConsoleURL()+"/readyz"), "taken at the next start: proxy.clients, console.reviewers, notify.webhooks")
 	})
 	if who, err := w.as(f.tokens["eve"]).Me(t.Context()); err != nil || who.Role != reviewers.RoleViewer {
 		t.Errorf("eve is %+v, %v", who, err)
