@@ -10,7 +10,6 @@ import (
 	"errors"
 	"fmt"
 	"log/slog"
-
 	"net"
 	"os"
 	"slices"
