@@ -111,7 +111,7 @@ function drawHeader(value, key, folds, name, money) {
 function beside(value, money) {
 	const isLarge = typeof value === 'number' && Math.abs(value) >= 10_000;
 	const text = money || (isLarge && value.toLocaleString('en', { maximumFractionDigits: 20 }));
-	return text && el('span', { class: 'muted' }, `  = ${text}`);
+	return text && el('span', { class: 'muted' }, ` = ${text}`);
 }
 
 /** @param {unknown} value */
