@@ -31,7 +31,7 @@ func (q *question) suggestedPatterns() []string {
 		patterns = append(patterns, q.suggestFolders()...)
 	case c.Kind == call.URL && len(patterns) > 0:
 		patterns = append(patterns, suggestHosts(c)...)
-	case c.Tool != nil && c.Tool.Risk == approvals.RiskLow && c.Kind == call.Plain && !c.Call.FreeText:
+	case c.Tool != nil && c.Tool.Risk == approvals.RiskLow && !c.Tool.LowAtTimes() && c.Kind == call.Plain && !c.Call.FreeText:
 		patterns = append(patterns, c.Call.Tool+"(*)")
 	case c.Kind == call.Plain:
 		patterns = append(patterns, suggestValues(c)...)

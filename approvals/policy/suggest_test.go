@@ -57,6 +57,20 @@ func TestSuggestedFolderHasNoSecrets(t *testing.T) {
 	}
 }
 
+// TestSuggestNoToolThatIsLowAtTimes: every call of a tool is not suggested for one that only reads by its script or arguments.
+func TestSuggestNoToolThatIsLowAtTimes(t *testing.T) {
+	const src = "workspace: ['C:\\src']\ndefault: ask\nrules:\n  - ask: ['powershell(*)', 'write_stdin(*)']\n    remember: true\n"
+	for _, c := range []Call{
+		{Tool: "powershell", Arguments: argument("command", "Get-ChildItem")},
+		{Tool: "write_stdin", Arguments: `{"session_id":1,"chars":""}`},
+	} {
+		v := mustParse(t, src).Judge(c)
+		if slices.Contains(v.Suggested, c.Tool+"(*)") {
+			t.Errorf("%s: %q", c.Tool, v.Suggested)
+		}
+	}
+}
+
 // TestSuggestTool: every call of a tool is suggested only for one without a resource, and never
 // for free text.
 func TestSuggestTool(t *testing.T) {

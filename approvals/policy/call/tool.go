@@ -126,6 +126,9 @@ func (t *Tool) forArguments(members []match.Member) *Tool {
 	return &low
 }
 
+// LowAtTimes reports whether the risk of a call is low by its arguments or script, so that it is not that of others.
+func (t *Tool) LowAtTimes() bool { return t.PowerShell || len(t.Low) > 0 }
+
 // onlyBuiltin reports whether the policy has no entry for a built-in tool.
 func (t *Tool) onlyBuiltin() bool { return t.Builtin && !t.Own }
 
