@@ -57,6 +57,9 @@ func (p *Profiles) isSource(l match.Location) bool {
 		return true
 	}
 	folder := match.Location{Anchor: l.Anchor, Up: l.Up, Lower: strings.TrimSuffix(l.Lower, name) + otherName}
+	for _, spoken := range []string{"password", "credential", "secret"} { // PasswordField is two words
+		stem = strings.ReplaceAll(stem, spoken, " ")
+	}
 	isWord := func(word string) bool { return p.codeWords[word] }
 	words := strings.FieldsFunc(stem, func(r rune) bool { return r < 'a' || r > 'z' })
 	return p.scripts[suffix] && slices.ContainsFunc(words, isWord) && !match.Lists(p.sensitive, folder)
