@@ -31,11 +31,12 @@ func (r *Request) TogetherKey() string {
 	return hex.EncodeToString(sum[:16])
 }
 
-// apartBy returns what a request has in common with all that it is joined with: the kinds of its effects if it is at high risk
-// or does more than read, write, check and fetch; what it runs and sends to; and scripts and tasks whose names say
-// little of what they do.
+// apartBy returns what a request has in common with all that it is joined with: the kinds of its effects if it is at high risk,
+// does more than read, write, check and fetch, or writes what it fetches; what it runs and sends to; and scripts and tasks
+// whose names say little of what they do.
 func (r *Request) apartBy() (all []string) {
-	kinds, apart := []string{}, r.RiskLevel == RiskHigh
+	has := func(kind EffectKind) bool { return slices.ContainsFunc(r.Effects, func(e Effect) bool { return e.Kind == kind }) }
+	kinds, apart := []string{}, r.RiskLevel == RiskHigh || (has(EffectFetch) && has(EffectWrite))
 	for _, e := range r.Effects {
 		kinds = append(kinds, string(e.Kind))
 		switch e.Kind {

@@ -116,6 +116,8 @@ func TestMoreThanEditsIsJoinedWithItsLike(t *testing.T) {
 		{of(high, "send"), of(high, "install"), false},
 		{of(high, "write"), of(high, "write", "read"), false},
 		{of(medium, "write"), of(medium, "check make", "read", "fetch", "none"), true},
+		{of(medium, "write"), of(medium, "fetch", "write"), false},
+		{of(medium, "write"), of(medium, "fetch"), true},
 		{of(medium, "write"), of(medium, "install"), false},
 		{of(medium, "install a"), of(medium, "install b"), true},
 		{of(medium, "check ./deploy.sh"), of(medium, "check make"), false},

@@ -37,7 +37,7 @@ func Policy(o Options) ([]byte, error) {
 		name, about string
 		values      []string
 	}{
-		{"without", "the project's own checks and programs are asked about", o.leftOut()},
+		{"without", "the project's own checks and programs need approval", o.leftOut()},
 		{"workspace", "where agents work: reading, editing and commits pass there", folders},
 		{"profiles", "the agents whose tools are known", o.Agents},
 	} {

@@ -8,6 +8,7 @@ import (
 // The limits. Those of prompts are for the policy alone, without any remembered decision.
 const (
 	maxCodingPrompts   = 20.0 // per 100 calls of coding sessions
+	maxClassPrompts    = 37.5 // per 100 calls of sessions of one class: what was measured on 29 November 2026; it only becomes lower
 	maxBusinessPrompts = 40.0 // per 100 calls of business sessions
 	maxWorstMinutes    = 10   // questions in the worst five minutes of a coding session, 90th percentile, counted together
 	maxRiskyPassed     = 0    // in each variant
@@ -40,12 +41,14 @@ func checkLimits(results []*result) error {
 			n = r.of(kind).mixed
 			check(n <= maxMixed, "%s, %s: %d questions join risky and harmless calls, the limit is %d", r.name, kind, n, maxMixed)
 		}
-		inCoding, inBusiness := r.of(coding), r.of(business)
+		inCoding, inClasses, inBusiness := r.of(coding), r.of(ofClass), r.of(business)
 		switch r.name {
 		case noGrants:
 			asked, worst := inCoding.promptsPer100(), percentile(inCoding.worstTogether, 90)
 			check(asked <= maxCodingPrompts, "coding: %.1f prompts per 100 calls, the limit is %.0f", asked, maxCodingPrompts)
 			check(worst <= maxWorstMinutes, "coding: %d questions in the worst five minutes (90th percentile), the limit is %d", worst, maxWorstMinutes)
+			asked = inClasses.promptsPer100()
+			check(asked <= maxClassPrompts, "class: %.1f prompts per 100 calls, the limit is %.0f", asked, maxClassPrompts)
 			asked = inBusiness.promptsPer100()
 			check(asked <= maxBusinessPrompts, "business: %.1f prompts per 100 calls, the limit is %.0f", asked, maxBusinessPrompts)
 		case alwaysWidest, onlyGrants:

@@ -17,10 +17,11 @@ const maxLine = 4096
 // The kinds of sessions.
 const (
 	coding   = "coding"
+	ofClass  = "class" // coding, nearly all of it of one class of needless prompts
 	business = "business"
 )
 
-var kinds = []string{coding, business}
+var kinds = []string{coding, ofClass, business}
 
 // session is the recorded calls of one agent: a file with a header and a call on each line.
 type session struct {
@@ -33,7 +34,7 @@ type header struct {
 	Session   string    `json:"session"` // the name of the file
 	Agent     string    `json:"agent"`
 	Project   string    `json:"project"`
-	Kind      string    `json:"kind"`      // coding or business
+	Kind      string    `json:"kind"`      // coding, class or business
 	Workspace string    `json:"workspace"` // absolute folder in which the agent works; "" if it has no files
 	Task      string    `json:"task"`
 	Started   time.Time `json:"started"`
@@ -58,10 +59,9 @@ const (
 )
 
 // classes are those of risky calls, by the kind of session.
-var classes = map[string][]string{
-	coding:   {"publish", "install", "write-outside", "discard", "credentials", "send", "privilege", "config", "fetch-and-run", "delete-outside"},
-	business: {"change"},
-}
+var classes = map[string][]string{coding: codingClasses, ofClass: codingClasses, business: {"change"}}
+
+var codingClasses = []string{"publish", "install", "write-outside", "discard", "credentials", "send", "privilege", "config", "fetch-and-run", "delete-outside"}
 
 // readSessions reads every .jsonl file of a folder.
 func readSessions(files fs.FS) ([]*session, error) {
@@ -100,8 +100,8 @@ func parseSession(name string, text []byte) (*session, error) {
 			if err := decode(line, &s.header); err != nil {
 				return nil, fmt.Errorf("%d: header: %w", n, err)
 			}
-			if s.Session != name || !slices.Contains(kinds, s.Kind) || s.Agent == "" || (s.Kind == coding && s.Workspace == "") {
-				return nil, fmt.Errorf("%d: the header needs the session %q, an agent, a kind (%s), and a workspace if it is coding", n, name, strings.Join(kinds, ", "))
+			if s.Session != name || !slices.Contains(kinds, s.Kind) || s.Agent == "" || (s.Kind != business && s.Workspace == "") {
+				return nil, fmt.Errorf("%d: the header needs the session %q, an agent, a kind (%s), and a workspace unless it is business", n, name, strings.Join(kinds, ", "))
 			}
 			continue
 		}

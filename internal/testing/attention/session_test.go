@@ -26,7 +26,7 @@ func ownSessions(t *testing.T) []*session {
 // TestSessions compares the sessions with the mix of real ones.
 func TestSessions(t *testing.T) {
 	sessions, calls := ownSessions(t), 0
-	agents, labels, found := map[string]bool{}, map[string]map[label]int{coding: {}, business: {}}, map[string]bool{}
+	agents, labels, found := map[string]bool{}, map[string]map[label]int{coding: {}, ofClass: {}, business: {}}, map[string]bool{}
 	for _, s := range sessions {
 		agents[s.Agent] = true
 		calls += len(s.calls)
