@@ -35,7 +35,9 @@ func (r *Request) TogetherKey() string {
 // does more than read, write, check and fetch, or writes what it fetches; what it runs and sends to; and scripts and tasks
 // whose names say little of what they do.
 func (r *Request) apartBy() (all []string) {
-	has := func(kind EffectKind) bool { return slices.ContainsFunc(r.Effects, func(e Effect) bool { return e.Kind == kind }) }
+	has := func(kind EffectKind) bool {
+		return slices.ContainsFunc(r.Effects, func(e Effect) bool { return e.Kind == kind })
+	}
 	kinds, apart := []string{}, r.RiskLevel == RiskHigh || (has(EffectFetch) && has(EffectWrite))
 	for _, e := range r.Effects {
 		kinds = append(kinds, string(e.Kind))

@@ -338,16 +338,20 @@ func (e *Execution) secret() string {
 }
 
 func (e *Execution) findSecrets() (found secretWords) {
-	c, of := e.call, e.Command
 	switch {
-	case slices.Contains(printers, of.Words[0]):
+	case slices.Contains(printers, e.Command.Words[0]):
 		return found
 	case e.Use.Class == programs.Write && e.Use.Operands == programs.PatchPaths:
 		if found.reached = e.secretInPatch(); found.reached != "" {
-			found.at = []int{len(of.Words)} // no word of a pattern names it
+			found.at = []int{len(e.Command.Words)} // no word of a pattern names it
 		}
 		return found
 	}
+	return e.secretsInWords()
+}
+
+func (e *Execution) secretsInWords() (found secretWords) {
+	c, of := e.call, e.Command
 	searches, pattern := c.Known.Programs.Searches(of), c.Known.Programs.SearchPattern(of)
 	for i := range of.Words {
 		switch {
