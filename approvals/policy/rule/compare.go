@@ -68,8 +68,14 @@ func (p *Pattern) matchWide(c *call.Reading) match.Result {
 const (
 	textStep = 256
 	pathStep = 64
-	manyUsed = 64 // paths whose names are searched for a text
+	longPath = 256 // bytes from which a path costs more: a pattern with ** is compared from each folder in it
+	manyUsed = 64  // paths whose names are searched for a text
 )
+
+// pathSteps returns what it costs to compare a pattern with a path.
+func pathSteps(path string) int {
+	return len(path)/pathStep + max(len(path)-longPath, 0)/8
+}
 
 // MatchCandidate compares a deny or ask pattern with one text that the resource may be.
 func (p *Pattern) MatchCandidate(c *call.Reading, r *call.Candidate) match.Result {
@@ -78,7 +84,7 @@ func (p *Pattern) MatchCandidate(c *call.Reading, r *call.Candidate) match.Resul
 		switch {
 		case p.argument.path == nil:
 			return p.matchText(r)
-		case !c.Spend(len(r.Text) / pathStep):
+		case !c.Spend(pathSteps(r.Text)):
 			return match.Maybe
 		}
 		return p.matchPath(c, r)
@@ -129,7 +135,7 @@ func (p *Pattern) matchUsed(c *call.Reading, as shell.Access) match.Result {
 	}
 	for i := range all {
 		used := &all[i]
-		if found == match.Yes || !c.Spend(len(used.Selections)+len(used.Text)/pathStep) {
+		if found == match.Yes || !c.Spend(len(used.Selections)+pathSteps(used.Text)) {
 			return max(found, match.Maybe)
 		}
 		matched := p.matchPath(c, &used.Candidate)
