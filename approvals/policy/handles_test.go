@@ -43,7 +43,7 @@ func TestInsertSecrets(t *testing.T) {
 		{"a file that is written", "bash", `{"command":"echo > secret://PLAIN"}`, "", "no value"},
 		{"a default of a variable", "bash", `{"command":"echo ${A:-secret://PLAIN}"}`, "", "no value"},
 		{"a comment", "bash", `{"command":"ls # secret://PLAIN"}`, "", "no value"},
-		{"an option", "bash", `{"command":"curl secret://OPTION"}`, "", "options"},
+		{"an option", "bash", `{"command":"curl secret://OPTION"}`, "", "an option"},
 		{"an inner script", "bash", `{"command":"bash -c 'gh secret://PLAIN'"}`, `{"command":"bash -c 'gh ghp_0123456789abcdef'"}`, ""},
 		{"an inner script that it would change", "bash", `{"command":"bash -c 'gh secret://ODD'"}`, "", "commands"},
 		{"no script", "bash", `{"command":"echo 'secret://PLAIN"}`, "", "parsed"},

@@ -22,7 +22,7 @@ func TestApproveARunOnATerminal(t *testing.T) {
 		return fakemodel.Call{ID: id, Name: "bash", Arguments: fmt.Sprintf(`{"command":%q}`, command)}
 	}
 	answers := make(chan []fakemodel.Call, 2)
-	answers <- []fakemodel.Call{bash("c1", "make test"), bash("c2", "make lint"), bash("c3", "touch notes.txt"), bash("c4", "git push"), bash("c5", "wget https://files.example/a")}
+	answers <- []fakemodel.Call{bash("c1", "make test"), bash("c2", "make lint"), bash("c3", "touch notes.txt"), bash("c4", "git push"), bash("c5", "curl https://files.example/a")}
 	answers <- []fakemodel.Call{bash("c6", "make all")}
 	upstream, err := fakemodel.New(func(r *fakemodel.Request) fakemodel.Reply {
 		select {
@@ -74,7 +74,7 @@ func TestApproveARunOnATerminal(t *testing.T) {
 		}
 	}
 	until("Type yes to decide these 3 calls: ")
-	if want := "Writes a, runs 2 checks, fetches data in 1 call (3 calls)"; !strings.Contains(shown.String(), want) {
+	if want := "Runs 2 checks, fetches data in 1 call (3 calls)"; !strings.Contains(shown.String(), want) {
 		t.Errorf("no heading %s:\n%s", want, shown.String())
 	}
 	decided := byCommand["make lint"].ID
