@@ -456,7 +456,7 @@ func TestConfigurationInAWorkspace(t *testing.T) {
 	}
 }
 
-// newReceiver makes a webhook of the configuration. The channel has the tools of the requests that it is told of, and the URLs
+// newReceiver makes a webhook of the configuration. The channel has the tools of the requests that it receives, and the URLs
 // that decide them.
 func newReceiver(t *testing.T, name, more string) (entry string, told chan hookMessage) {
 	t.Helper()

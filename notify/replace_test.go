@@ -22,7 +22,7 @@ func (l *listener) Listen(ctx context.Context) error {
 	return nil
 }
 
-// A channel that is taken away has ended when Replace returns, one that is added gets what waits, and one that stays is not
+// A channel that is taken away has ended when Replace returns, one that is added gets the pending requests, and one that stays is not
 // interrupted.
 func TestReplaceChannels(t *testing.T) {
 	s := newStage(t)

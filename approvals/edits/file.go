@@ -77,7 +77,7 @@ func (f *File) Lines(text string, first int) []int {
 	return lines
 }
 
-// lineIn returns the line at which the replaced text begins, 0 if it is not there, or at several places of which it replaces one.
+// lineIn returns the line at which the replaced text begins. It is 0 if the text is not there, or several times although one place is replaced.
 func (e *edit) lineIn(text string) int {
 	at := strings.Index(text, e.before)
 	if e.before == "" || at < 0 || (!e.all && strings.Contains(text[at+1:], e.before)) {

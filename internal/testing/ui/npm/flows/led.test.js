@@ -65,7 +65,7 @@ flows('what led here', {
 		const run = `idle-${stage.size}`;
 		stage.held.begin([{ name: 'ask_each_time', arguments: {} }], { run });
 		const [request] = await stage.asked('ask_each_time');
-		// The minute passes at once: the page is told that the answer came a minute earlier than it did.
+		// The minute passes at once: in what the page receives, the answer is a minute older.
 		const before = (context) => context.route(/\/api\/v1\/runs(?:\/[^/]+)?$/, async (route) => {
 			const response = await route.fetch();
 			const age = (value) => (value.answered_at ? { ...value, answered_at: new Date(Date.parse(value.answered_at) - 60_000).toISOString() } : value);
