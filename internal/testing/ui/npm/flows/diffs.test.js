@@ -40,7 +40,7 @@ flows('diffs', {
 		assert.deepEqual(await numbers(card), ['', '20', '20', '21', '', '40', '41']);
 		assert.ok((await card.locator('.diff .tok-string').allTextContents()).includes('"twenty"'), 'no colours');
 		assert.equal(await card.locator('code', { hasText: path }).count(), 1, 'the path is at the head only');
-		await stage.checkBoth(page);
+		await stage.check(page);
 		await stage.shot(page, 'diff-edit');
 		await card.locator('.written summary').click();
 		await card.locator('.diff').first().waitFor({ state: 'hidden' });
@@ -57,13 +57,13 @@ flows('diffs', {
 		await over.card.locator('.written .badge', { hasText: 'overwrites' }).waitFor();
 		assert.deepEqual(await over.card.locator('.diff tr').evaluateAll((rows) => rows.map((row) => row.className)), ['', 'out', 'in', '']);
 		assert.deepEqual(await numbers(over.card), ['1', '2', '2', '3']);
-		await stage.checkBoth(over.page);
+		await stage.check(over.page);
 		await stage.shot(over.page, 'diff-overwrites');
 		await stage.held.clear();
 		const fresh = await opened(stage, { name: 'Write', arguments: { file_path: join(stage.held.workspace, `new-${stage.size}.py`), content: 'def f():\n\treturn 1  # one\n' } });
 		await fresh.card.locator('.written .badge', { hasText: 'new file' }).waitFor();
 		assert.equal(await fresh.card.locator('.written .counts').textContent(), '+2 −0');
-		await stage.checkBoth(fresh.page);
+		await stage.check(fresh.page);
 		await stage.shot(fresh.page, 'diff-new');
 	},
 
@@ -100,7 +100,7 @@ flows('diffs', {
 		assert.deepEqual(await card.locator('.written > summary').evaluateAll((all) => all.map((one) => one.innerText.replace(/\s+/g, ' ').trim())), [
 			`lib/fresh-${stage.size}.go new file +1 −0`, `${name} moved to lib/moved-${stage.size}.go +1 −1`, 'lib/old.go deleted']);
 		assert.deepEqual(await numbers(card), ['1', '', '8', '8', '9']);
-		await stage.checkBoth(page);
+		await stage.check(page);
 		await stage.shot(page, 'diff-patch');
 	},
 
@@ -114,7 +114,7 @@ flows('diffs', {
 		const rows = await card.locator('.diff.split tr').evaluateAll((all) => all.map((row) => [...row.cells].map((cell) => cell.textContent).join('|')));
 		assert.deepEqual(rows.slice(4, 7), ['5|removed: const line5 = 5;|5|added: const line5 = "five";', '||6|added: const added = 1;', '6|const line6 = 6;|7|const line6 = 6;']);
 		assert.equal(await card.getByRole('button', { name: 'Side by side' }).getAttribute('aria-pressed'), 'true');
-		await stage.checkBoth(page);
+		await stage.check(page);
 		await stage.shot(page, 'diff-split');
 		await page.reload();
 		await card.locator('.diff.split').waitFor();

@@ -20,7 +20,7 @@ flows('what led here', {
 		const page = await stage.open(`/#/requests/${request.id}`);
 		const rail = page.locator('.led');
 		assert.deepEqual(await rail.locator('.step').evaluateAll((all) => all.map((step) => step.innerText.replace(/\s+/g, ' ').trim())), ['Read /srv/app/main.go package main', 'Grep Total 3 matches main.go:7']);
-		await stage.checkBoth(page);
+		await stage.check(page);
 		await rail.scrollIntoViewIfNeeded();
 		await stage.shot(page, 'led');
 		await rail.getByRole('link', { name: 'The whole run' }).click();
@@ -28,7 +28,7 @@ flows('what led here', {
 		const rows = await page.locator('.timeline > li').evaluateAll((all) => all.map((row) => row.innerText.replace(/\s+/g, ' ').trim()));
 		assert.deepEqual([rows[0], rows[1], rows[2]], ['Read /srv/app/main.go package main', 'Grep Total 3 matches main.go:7', 'I clean up.']);
 		assert.match(rows[3], /^terminal rm -rf build waiting/);
-		await stage.checkBoth(page);
+		await stage.check(page);
 		await stage.shot(page, 'timeline');
 	},
 
@@ -83,11 +83,11 @@ flows('what led here', {
 		await fetch(`${stage.held.proxy}/v1/chat/completions`, { method: 'POST', headers: { Authorization: 'Bearer key-of-ann', 'X-Heldcall-Session': stage.held.session, 'X-Heldcall-Run': run },
 			body: JSON.stringify({ model: 'gpt-5', messages: [{ role: 'user', content: 'And now?' }], metadata: { next: 'Nothing.' } }) }).then((response) => response.text());
 		await page.locator('.facts .end.idle', { hasText: /^Idle$/ }).waitFor(); // without a reload
-		await stage.checkBoth(page);
+		await stage.check(page);
 		await stage.shot(page, 'idle');
 		assert.equal((await stage.held.api('GET', `/api/v1/runs/${encodeURIComponent(`${run}@acme`)}`)).state, 'running', 'the state is as before');
 		await page.goto(`${stage.held.console}/#/runs`);
 		await page.locator('.entry', { hasText: 'Idle' }).first().waitFor();
-		await stage.checkBoth(page);
+		await stage.check(page);
 	},
 });
