@@ -26,7 +26,7 @@ import (
 // shows the defaults has them.
 func TestFilesInTheDocumentationAreValid(t *testing.T) {
 	lookup := func(name string) (string, bool) {
-		return "key", name == "OPENAI_API_KEY" || name == "ANTHROPIC_API_KEY" || name == "OIDC_CLIENT_SECRET"
+		return "key", name == "OPENAI_API_KEY" || name == "ANTHROPIC_API_KEY" || name == "OIDC_CLIENT_SECRET" || name == "PROXY_PASSWORD"
 	}
 	files := 0
 	for _, page := range pages(t) {

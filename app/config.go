@@ -61,6 +61,10 @@ type Upstream struct {
 	// KeyHeader is the header that carries the key. auto: x-api-key at Anthropic,
 	// api-key at Azure, else as the agent names it, else authorization.
 	KeyHeader string `yaml:"key_header" oneof:"auto authorization x-api-key api-key"`
+	Proxy     Secret `yaml:"proxy"` // URL of the proxy to URL, or none; empty: that of the environment
+	CA        string `yaml:"ca"`    // PEM file of authorities beside the system's, also for an https proxy
+	Cert      string `yaml:"cert"`  // PEM file of a client certificate
+	Key       string `yaml:"key"`   // PEM file of its key
 	// StandIn is the key of the agents that use APIKey; the keys of others pass on. Empty: all use it. See
 	// [Config.StandIns].
 	StandIn string `yaml:"-"`

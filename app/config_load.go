@@ -104,6 +104,10 @@ func (c *Config) resolvePaths(reader *strictyaml.Reader, folder string) {
 		{"audit.dir", &c.Audit.Dir},
 		{"secrets.key_file", &c.Secrets.KeyFile},
 	}
+	for i := range c.Proxy.Upstreams {
+		u, key := &c.Proxy.Upstreams[i], strictyaml.Index("proxy.upstreams", i)
+		paths = append(paths, path{strictyaml.Join(key, "ca"), &u.CA}, path{strictyaml.Join(key, "cert"), &u.Cert}, path{strictyaml.Join(key, "key"), &u.Key})
+	}
 	for i := range c.Proxy.Clients {
 		client := &c.Proxy.Clients[i]
 		key := strictyaml.Index("proxy.clients", i)

@@ -5,6 +5,7 @@ import (
 	"crypto/sha256"
 	"encoding/hex"
 	"errors"
+	"net/url"
 	"path"
 	"path/filepath"
 	"regexp"
@@ -14,6 +15,7 @@ import (
 
 	"github.com/heldcall/heldcall/internal/strictyaml"
 	"github.com/heldcall/heldcall/internal/weborigin"
+	"github.com/heldcall/heldcall/proxy/upstream"
 )
 
 // configValidator checks the values of a configuration that was read.
@@ -154,12 +156,33 @@ func (r *configValidator) validateUpstreams(p *ProxyConfig) {
 		}
 		p.Upstreams[i].KeyHeader = cmp.Or(u.KeyHeader, "auto")
 		target := r.validateURL(key+".url", u.URL, "http", "https")
+		r.validateConnection(key, &u, target)
 		if target == nil {
 			continue
 		}
 		if p.Upstreams[i].URL = strings.TrimRight(u.URL, "/"); target.Host == p.Listen {
 			r.Problem(key+".url", "is the address of proxy.listen: heldcall would call itself")
 		}
+	}
+}
+
+// validateConnection checks the proxy and the files with which an upstream is reached at target, nil if that is not known.
+func (r *configValidator) validateConnection(key string, u *Upstream, target *url.URL) {
+	if _, err := upstream.ParseProxy(string(u.Proxy)); err != nil {
+		r.Problem(key+".proxy", "%s; or none for connections without a proxy", err)
+	}
+	if u.CA != "" {
+		if _, err := upstream.LoadAuthorities(u.CA); err != nil {
+			r.Problem(key+".ca", "%s", err)
+		}
+	}
+	if u.Cert == "" && u.Key == "" {
+		return
+	}
+	if target != nil && target.Scheme != "https" {
+		r.Problem(key+".cert", "has no effect with http; write https in url, or remove cert and key")
+	} else if _, err := upstream.LoadCertificate(u.Cert, u.Key); err != nil {
+		r.Problem(key+".cert", "%s", err)
 	}
 }
 

@@ -34,6 +34,7 @@ type written struct {
 	tokens   team
 	clients  []string // lines of proxy.clients
 	key      string   // of the upstream
+	way      string   // other keys of the upstream
 	workdir  string   // of agents, "" if it is not known
 	more     string   // further lines
 }
@@ -68,8 +69,8 @@ func (f *written) write() {
 	}) {
 		people.WriteString(f.people[name])
 	}
-	text := fmt.Sprintf("proxy:\n  listen: 127.0.0.1:0\n  keepalive: 1s\n  upstreams: [{prefix: /v1, url: %q, api_key: %s}]\n  clients:%s\nconsole:\n  listen: 127.0.0.1:0\n  reviewers:\n%snats: {listen: 127.0.0.1:0, dir: data}\npolicy: {file: policy.yaml, workdir: %q}\n%s",
-		f.upstream, f.key, strings.Join(append([]string{""}, f.clients...), "\n    - "), people.String(), f.workdir, f.more)
+	text := fmt.Sprintf("proxy:\n  listen: 127.0.0.1:0\n  keepalive: 1s\n  upstreams: [{prefix: /v1, url: %q, api_key: %s%s}]\n  clients:%s\nconsole:\n  listen: 127.0.0.1:0\n  reviewers:\n%snats: {listen: 127.0.0.1:0, dir: data}\npolicy: {file: policy.yaml, workdir: %q}\n%s",
+		f.upstream, f.key, f.way, strings.Join(append([]string{""}, f.clients...), "\n    - "), people.String(), f.workdir, f.more)
 	if len(f.clients) == 0 {
 		text = strings.Replace(text, "  clients:\n", "", 1)
 	}
@@ -401,6 +402,25 @@ func TestRefusedConfiguration(t *testing.T) {
 	f.more = ""
 	f.reload(w)
 	w.until("nothing needs a restart", func() bool { return !strings.Contains(w.get(w.app.ConsoleURL()+"/readyz"), "hold.mode") })
+}
+
+// How an upstream is reached needs a restart, which names the list and shows no password.
+func TestWayToAnUpstreamNeedsARestart(t *testing.T) {
+	t.Parallel()
+	f := newWritten(t)
+	f.person("ada", "admin", "")
+	w := f.serve(allowAll, callThenText, false)
+	f.way = ", proxy: 'http://ann:s3cret@127.0.0.1:1'"
+	f.reload(w)
+	w.until("the list is named", func() bool {
+		return strings.Contains(w.get(w.app.ConsoleURL()+"/readyz"), "taken at the next start: proxy.upstreams")
+	})
+	if got := w.post("/v1/chat/completions", wholeRequest); got.resp.StatusCode != http.StatusOK {
+		t.Errorf("the agent gets %s", got.rest())
+	}
+	if log := w.log.String(); strings.Contains(log, "s3cret") {
+		t.Errorf("the password is in the log\n%s", log)
+	}
 }
 
 // Under heldcall run, agents have the rights of the user to whom the file belongs: nothing in it gives rights until a restart.

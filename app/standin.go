@@ -54,14 +54,18 @@ func standIn(key string) string {
 var standInForm = regexp.MustCompile(`^sk-(ant-)?heldcall-[0-9a-f]{32}$`)
 
 // OwnSecrets returns the secrets that heldcall alone uses: those of channels, of the
-// sign-in, of tracing and in the URLs of NATS. Keys of upstreams and clients are not
-// among them.
+// sign-in, of tracing, and in the URLs of NATS and of proxies to upstreams. Keys of
+// upstreams and clients are not among them.
 func (c *Config) OwnSecrets() []string {
 	var found []string
 	for _, part := range []any{c.Console, c.Notify, c.Tracing} {
 		found = appendSecrets(found, reflect.ValueOf(part))
 	}
-	for address := range strings.SplitSeq(c.NATS.URL, ",") {
+	addresses := strings.Split(c.NATS.URL, ",")
+	for _, u := range c.Proxy.Upstreams {
+		addresses = append(addresses, string(u.Proxy))
+	}
+	for _, address := range addresses {
 		u, err := url.Parse(strings.TrimSpace(address))
 		if err != nil || u.User == nil {
 			continue

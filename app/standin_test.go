@@ -45,8 +45,9 @@ func TestOwnSecrets(t *testing.T) {
 	c.Notify.Slack = []SlackConfig{{BotToken: "xoxb", SigningSecret: "sign"}}
 	c.Notify.Webhooks = []WebhookConfig{{Secrets: []Secret{"whsec"}}}
 	c.Tracing.Headers = []Header{{Value: "trace"}}
+	c.Proxy.Upstreams[0].Proxy = "http://bob:w%3Ard@proxy.example:3128"
 	c.NATS.URL = "nats://ann:p%40ss@a:4222, nats://token@b:4222,nats://c:4222"
-	if got, want := c.OwnSecrets(), []string{"oidc", "xoxb", "sign", "whsec", "trace", "p@ss", "ann:p%40ss", "token", "token"}; !slices.Equal(got, want) {
+	if got, want := c.OwnSecrets(), []string{"oidc", "xoxb", "sign", "whsec", "trace", "p@ss", "ann:p%40ss", "token", "token", "w:rd", "bob:w%3Ard"}; !slices.Equal(got, want) {
 		t.Errorf("secrets %q, want %q", got, want)
 	}
 }

@@ -1,6 +1,7 @@
 package proxy
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"strings"
@@ -40,5 +41,6 @@ func noAnswer(err error) *intercept.Error {
 	if fault := upstream.MalformedHead(err); fault != nil {
 		return intercept.NotUnderstood("its head is malformed: %v", fault)
 	}
-	return &intercept.Error{Code: intercept.CodeUpstreamUnreachable, Reason: "the upstream did not answer; check proxy.upstreams and the network", Err: err}
+	reason := cmp.Or(upstream.Cause(err), "the upstream did not answer; check proxy.upstreams and the network")
+	return &intercept.Error{Code: intercept.CodeUpstreamUnreachable, Reason: reason, Err: err}
 }

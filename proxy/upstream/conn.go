@@ -12,6 +12,8 @@ type persistConn struct {
 	probe  probe
 	secure bool      // by TLS, which may have bytes that the connection has no longer
 	used   time.Time // when it became idle
+	// uncertified is true if the server asked for a client certificate, and got none.
+	uncertified bool
 }
 
 func newPersistConn(conn net.Conn) *persistConn {

@@ -21,7 +21,11 @@ type probe struct {
 }
 
 func (p *probe) init(conn net.Conn) {
-	if secure, ok := conn.(interface{ NetConn() net.Conn }); ok {
+	for { // TLS with the upstream may be in TLS with a proxy
+		secure, ok := conn.(interface{ NetConn() net.Conn })
+		if !ok {
+			break
+		}
 		conn = secure.NetConn()
 	}
 	sc, ok := conn.(syscall.Conn)

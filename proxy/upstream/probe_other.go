@@ -14,7 +14,11 @@ import (
 type probe struct{ conn net.Conn }
 
 func (p *probe) init(conn net.Conn) {
-	if secure, ok := conn.(interface{ NetConn() net.Conn }); ok {
+	for { // TLS with the upstream may be in TLS with a proxy
+		secure, ok := conn.(interface{ NetConn() net.Conn })
+		if !ok {
+			break
+		}
 		conn = secure.NetConn()
 	}
 	p.conn = conn

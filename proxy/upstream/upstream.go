@@ -35,6 +35,11 @@ type Config struct {
 	APIKey    string // replaces the agent's key; empty: the agent's own passes on
 	KeyHeader string // for APIKey, in lower case; empty or auto: that of the provider at the host
 	StandIn   string // key of the agents whose requests get APIKey, others keep theirs; empty: all get it
+
+	Proxy string // URL with credentials, or [NoProxy]; empty: that of the environment
+	CA    string // PEM file of authorities beside the system's, also for an https proxy; empty: none
+	Cert  string // PEM file of the client certificate; empty: none
+	Key   string // PEM file of its key
 }
 
 // Client sends requests to one model API. It has its own connections and uses only
@@ -48,15 +53,16 @@ type Client struct {
 	// Dial opens connections. It may be replaced before the first request.
 	Dial func(ctx context.Context, network, addr string) (net.Conn, error)
 
-	tls *tls.Config
+	proxy *url.URL    // nil: none
+	tls   *tls.Config // nil: connections are not encrypted
 
 	mu     sync.Mutex
 	idle   []*persistConn // most recently used last
 	closed bool
 }
 
-// New makes the client of an upstream. It does not connect. The error is that of a URL
-// that cannot be parsed.
+// New makes the client of an upstream. It does not connect. The error is that of a URL, a proxy or a file that cannot be
+// used.
 func New(u Config) (*Client, error) {
 	parsed, err := url.Parse(u.URL)
 	if err != nil {
@@ -69,23 +75,45 @@ func New(u Config) (*Client, error) {
 			BasePath: strings.TrimSuffix(parsed.EscapedPath(), "/"),
 			host:     parsed.Host, standIn: u.StandIn, keyHeader: keyHeader(u.KeyHeader, parsed.Hostname()),
 		},
-		Dial: (&net.Dialer{
-			Timeout:         dialTimeout,
-			KeepAliveConfig: net.KeepAliveConfig{Enable: true, Idle: 15 * time.Second, Interval: 5 * time.Second, Count: 3},
-		}).DialContext,
+		Dial: newDialer().DialContext,
 	}
 	up.UseKey(u.APIKey)
-	if parsed.Scheme == "https" {
-		up.tls = &tls.Config{ServerName: parsed.Hostname(), MinVersion: tls.VersionTLS12}
-		if port == "" {
-			port = "443"
-		}
-	}
 	if port == "" {
-		port = "80"
+		port = map[bool]string{true: "443", false: "80"}[parsed.Scheme == "https"]
 	}
 	up.Addr = net.JoinHostPort(parsed.Hostname(), port)
+	if err := up.chooseRoute(&u, parsed); err != nil {
+		return nil, fmt.Errorf("upstream %s: %w", u.Prefix, err)
+	}
 	return up, nil
+}
+
+// chooseRoute sets how connections are opened: through a proxy or directly, with TLS or without.
+func (u *Client) chooseRoute(c *Config, target *url.URL) error {
+	authorities, err := tlsOf(c)
+	if err != nil {
+		return err
+	}
+	if u.proxy, err = proxyFor(c.Proxy, target); err != nil {
+		return err
+	}
+	if u.proxy != nil {
+		u.Dial = newTunnel(u.proxy, authorities).dial
+	}
+	if target.Scheme != "https" {
+		return nil
+	}
+	u.tls = authorities
+	u.tls.ServerName = target.Hostname()
+	if c.Cert == "" && c.Key == "" {
+		return nil
+	}
+	pair, err := LoadCertificate(c.Cert, c.Key)
+	if err != nil {
+		return err
+	}
+	u.tls.Certificates = []tls.Certificate{*pair}
+	return nil
 }
 
 // Response is the head of an upstream's answer with its body still to come.
@@ -167,8 +195,11 @@ func (u *Client) doOnConn(ctx context.Context, conn *persistConn, head func(dst 
 	if err != nil {
 		stop()
 		conn.Close()
-		if ctx.Err() != nil {
+		switch {
+		case ctx.Err() != nil:
 			err = context.Cause(ctx)
+		case conn.uncertified && conn.used.IsZero():
+			err = fmt.Errorf("%w: %w", errUncertified, err)
 		}
 		return nil, err
 	}
@@ -287,17 +318,23 @@ func (u *Client) connect(ctx context.Context) (*persistConn, error) {
 	defer cancel()
 	conn, err := u.Dial(ctx, "tcp", u.Addr)
 	if err != nil {
-		return nil, fmt.Errorf("connect to upstream: %w", err)
+		return nil, u.connectError(StepConnect, err)
 	}
 	if u.tls == nil {
 		return newPersistConn(conn), nil
 	}
-	secure := tls.Client(conn, u.tls)
+	config, asked := u.secured()
+	secure := tls.Client(conn, config)
 	if err := secure.HandshakeContext(ctx); err != nil {
 		conn.Close()
-		return nil, fmt.Errorf("TLS with upstream: %w", err)
+		if *asked {
+			err = fmt.Errorf("%w: %w", errUncertified, err)
+		}
+		return nil, u.connectError(StepTLS, err)
 	}
-	return newPersistConn(secure), nil
+	kept := newPersistConn(secure)
+	kept.uncertified = *asked
+	return kept, nil
 }
 
 // put keeps a connection for the next request.

@@ -13,6 +13,7 @@ package fakemodel
 import (
 	"bufio"
 	"context"
+	"crypto/tls"
 	"errors"
 	"fmt"
 	"net"
@@ -28,6 +29,7 @@ type Script func(*Request) Reply
 // for concurrent use.
 type Server struct {
 	script   Script
+	scheme   string
 	listener net.Listener
 	ctx      context.Context
 	stop     context.CancelFunc
@@ -42,14 +44,22 @@ type Server struct {
 
 // New starts a server on a free port of the loopback interface. [Server.Close]
 // ends it.
-func New(script Script) (*Server, error) {
+func New(script Script) (*Server, error) { return NewTLS(script, nil) }
+
+// NewTLS is New for a server with TLS, nil: without.
+func NewTLS(script Script, secure *tls.Config) (*Server, error) {
 	listener, err := net.Listen("tcp", "127.0.0.1:0")
 	if err != nil {
 		return nil, fmt.Errorf("listening for the scripted upstream: %w", err)
 	}
+	scheme := "http://"
+	if secure != nil {
+		scheme, listener = "https://", tls.NewListener(listener, secure)
+	}
 	ctx, stop := context.WithCancel(context.Background())
 	s := &Server{
 		script:   script,
+		scheme:   scheme,
 		listener: listener,
 		ctx:      ctx,
 		stop:     stop,
@@ -64,7 +74,7 @@ func New(script Script) (*Server, error) {
 func (s *Server) Addr() string { return s.listener.Addr().String() }
 
 // URL is the server's address with the path prefix of an OpenAI-compatible API.
-func (s *Server) URL() string { return "http://" + s.Addr() + "/v1" }
+func (s *Server) URL() string { return s.scheme + s.Addr() + "/v1" }
 
 // Leave stops listening: connections that are open are still answered.
 func (s *Server) Leave() { s.listener.Close() }

@@ -15,7 +15,8 @@ var ofReviewers = []string{"HELDCALL_CONSOLE", "HELDCALL_TOKEN", "HELDCALL_TOKEN
 const shortKey = 8
 
 // WithoutKeys returns an environment with the substitute for each key of an upstream, and
-// without the variables that contain heldcall's own secrets.
+// without the variables that contain heldcall's own secrets. The proxies of the command's
+// programs stay: heldcall may use the same.
 func WithoutKeys(environment []string, standIns map[string]string, secrets []string) []string {
 	holds := func(value, key string) bool {
 		return value == key || (len(key) >= shortKey && strings.Contains(value, key))
@@ -23,7 +24,7 @@ func WithoutKeys(environment []string, standIns map[string]string, secrets []str
 	var result []string
 	for _, entry := range environment {
 		name, value, whole := strings.Cut(entry, "=")
-		if slices.ContainsFunc(secrets, func(secret string) bool { return holds(value, secret) }) {
+		if !namesProxy(name) && slices.ContainsFunc(secrets, func(secret string) bool { return holds(value, secret) }) {
 			continue
 		}
 		for key, standIn := range standIns {
@@ -105,9 +106,17 @@ func prefixOf(u app.Upstream) string { return strings.TrimRight(u.Prefix, "/") }
 func behindHTTPProxy(environment []string) bool {
 	return slices.ContainsFunc(environment, func(entry string) bool {
 		name, value, _ := strings.Cut(entry, "=")
-		name = strings.ToUpper(name)
-		return value != "" && (name == "HTTP_PROXY" || name == "ALL_PROXY")
+		return value != "" && namesProxy(name) && !strings.EqualFold(name, "HTTPS_PROXY")
 	})
+}
+
+// namesProxy reports a variable that names a proxy for programs.
+func namesProxy(variable string) bool {
+	switch strings.ToUpper(variable) {
+	case "HTTP_PROXY", "HTTPS_PROXY", "ALL_PROXY":
+		return true
+	}
+	return false
 }
 
 // addHosts adds loopback to a list of hosts in the environment.

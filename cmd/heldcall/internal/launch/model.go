@@ -93,14 +93,14 @@ type models struct {
 // probeWithin is the limit for the answer of an address that may be that of a heldcall.
 const probeWithin = 2 * time.Second
 
-// adopt makes the addresses that the user has set for agents the upstreams of their APIs, in place of the default ones:
+// Adopt makes the addresses that the user has set for agents the upstreams of their APIs, in place of the default ones:
 // heldcall replaces them in the environment of the command, and keys and prompts must not go to another provider.
-// It returns notes on what it did. Upstreams that the configuration names stay.
-func adopt(ctx context.Context, p *app.ProxyConfig, command []string, lookup func(string) (string, bool)) (notes string, err error) {
+// It returns notes on what it did. Upstreams that the configuration names stay. The command may be nil.
+func Adopt(ctx context.Context, p *app.ProxyConfig, command []string, lookup func(string) (string, bool)) (notes string, err error) {
 	m := models{
 		lookup: lookup, command: command, listen: p.Listen,
 		probe: http.Client{
-			Timeout: probeWithin, Transport: &http.Transport{DisableKeepAlives: true},
+			Timeout: probeWithin, Transport: &http.Transport{Proxy: http.ProxyFromEnvironment, DisableKeepAlives: true},
 			CheckRedirect: func(*http.Request, []*http.Request) error { return http.ErrUseLastResponse },
 		},
 	}
@@ -241,7 +241,7 @@ var codexBaseURL = regexp.MustCompile(`(?m)^\s*openai_base_url\s*=\s*["']([^"'\n
 
 // codexAddress returns the address of OpenAI's API in Codex's settings, "" for another command or API.
 func (m *models) codexAddress(api api) string {
-	if api.prefix != "/v1" || AgentName(m.command) != "codex" {
+	if api.prefix != "/v1" || len(m.command) == 0 || AgentName(m.command) != "codex" {
 		return ""
 	}
 	settings, err := os.ReadFile(codexSettings(m.lookup))

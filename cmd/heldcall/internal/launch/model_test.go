@@ -108,7 +108,7 @@ func TestAdopt(t *testing.T) {
 		if tt.command != "" {
 			command[0] = tt.command
 		}
-		notes, err := adopt(t.Context(), &p, command, lookup)
+		notes, err := Adopt(t.Context(), &p, command, lookup)
 		if given[0].URL != before {
 			t.Errorf("%s: the upstreams of another configuration have changed", name)
 		}

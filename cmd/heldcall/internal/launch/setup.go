@@ -136,6 +136,9 @@ func (u *Setup) protect(work string, others ...string) error {
 	for _, client := range u.Config.Proxy.Clients {
 		files = append(files, client.Policy)
 	}
+	for _, upstream := range u.Config.Proxy.Upstreams {
+		files = append(files, upstream.CA, upstream.Cert, upstream.Key)
+	}
 	if n.URL == "" {
 		files = append(files, n.Dir)
 	}

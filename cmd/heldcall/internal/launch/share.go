@@ -51,7 +51,7 @@ var errUnclaimed = errors.New("its folder cannot be claimed")
 // Settle attaches the agent to the heldcall of another run, or prepares one that this run starts. If alone is set, or
 // if the other heldcall refuses the agent, that one serves no other agents.
 func Settle(ctx context.Context, o Options, version string, alone bool) (*Place, error) {
-	notes, err := adopt(ctx, &o.Config.Proxy, o.Command, os.LookupEnv)
+	notes, err := Adopt(ctx, &o.Config.Proxy, o.Command, os.LookupEnv)
 	if err != nil {
 		return nil, err
 	}
