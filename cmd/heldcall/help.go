@@ -99,5 +99,6 @@ var examples = map[string]string{
 	"token create":       "heldcall token create ann\nheldcall token create ann --role admin",
 	"completion":         "heldcall completion bash\nheldcall completion zsh",
 	"health":             "heldcall health\nheldcall health --console https://heldcall.example",
+	"doctor":             "heldcall doctor\nheldcall doctor --config heldcall.yaml",
 	"version":            "heldcall version\nheldcall version -o json",
 }

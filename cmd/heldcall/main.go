@@ -51,6 +51,7 @@ type program struct {
 	Completion  completionCommand  `cmd:"" group:"Set up:" help:"Write a script with which a shell completes heldcall's commands and flags."`
 	Audit       auditCommand       `cmd:"" group:"Operate:" help:"Read, verify and export the audit log."`
 	Health      healthCommand      `cmd:"" group:"Operate:" help:"Check whether a running heldcall can hold and release calls."`
+	Doctor      doctorCommand      `cmd:"" group:"Operate:" help:"Connect to each upstream, and report what fails and what to do."`
 	Version     versionCommand     `cmd:"" group:"Operate:" help:"Print the version."`
 }
 
