@@ -14,6 +14,8 @@ import (
 	"testing"
 	"testing/synctest"
 	"time"
+
+	"github.com/heldcall/heldcall/internal/testing/fakeproxy"
 )
 
 // Which proxy an upstream has. A proxy that cannot be used is an error, never a direct connection.
@@ -153,6 +155,54 @@ func TestFilesThatCannotBeUsed(t *testing.T) {
 		c.Prefix, c.URL = "/v1", "https://model.example"
 		if _, err := New(c); err == nil || !strings.Contains(err.Error(), want) {
 			t.Errorf("got %v, want %s", err, want)
+		}
+	}
+}
+
+// A kept connection with TLS in the TLS of a proxy is probed: it is not used again once the other side has closed it.
+func TestProbeOfTLSInTLS(t *testing.T) {
+	authority, err := fakeproxy.NewAuthority()
+	if err != nil {
+		t.Fatal(err)
+	}
+	cert, err := authority.Issue(time.Hour, "127.0.0.1")
+	if err != nil {
+		t.Fatal(err)
+	}
+	listener, err := net.Listen("tcp", "127.0.0.1:0")
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer listener.Close()
+	server := &tls.Config{Certificates: []tls.Certificate{cert}, SessionTicketsDisabled: true}
+	accepted := make(chan *tls.Conn, 1)
+	go func() {
+		defer close(accepted)
+		if conn, err := listener.Accept(); err == nil {
+			inner := tls.Server(tls.Server(conn, server), server)
+			_ = inner.Handshake()
+			accepted <- inner
+		}
+	}()
+	raw, err := net.Dial("tcp", listener.Addr().String())
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer raw.Close()
+	client := &tls.Config{ServerName: "127.0.0.1", RootCAs: authority.Pool()}
+	secure := tls.Client(tls.Client(raw, client), client)
+	if err := secure.Handshake(); err != nil {
+		t.Fatal(err)
+	}
+	inner := <-accepted
+	conn := newPersistConn(secure)
+	if !conn.secure || !conn.probe.usable() {
+		t.Error("an open connection is not used")
+	}
+	inner.Close()
+	for deadline := time.Now().Add(time.Minute); conn.probe.usable(); time.Sleep(time.Millisecond) {
+		if time.Now().After(deadline) {
+			t.Fatal("a closed connection is used")
 		}
 	}
 }
