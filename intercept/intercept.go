@@ -408,6 +408,9 @@ type Envelope struct {
 	Path   string // normalised, after the upstream's prefix
 	Query  string // raw, without the question mark
 	Body   []byte
+	// Connected reports that the request is one of a connection at which the model API keeps the conversation, also
+	// where the request forbids to store it.
+	Connected bool `json:",omitempty"`
 }
 
 // Canonical returns path with its end in the spelling of route, and whether it ends in

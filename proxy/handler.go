@@ -84,8 +84,11 @@ func (x *agentExchange) start(req *fasthttp.Request) (refusal *intercept.Error) 
 	if x.client, x.who, refusal = x.proxy.identify(&r); refusal == nil {
 		refusal = maskHead(x.agent.ctx, x.proxy.options.Secrets, x.who, &r, &req.Header)
 	}
+	opens := false
 	if refusal == nil {
-		x.route, refusal = x.proxy.route(&r)
+		if x.route, opens = x.proxy.isSocket(&r); !opens {
+			x.route, refusal = x.proxy.route(&r)
+		}
 	}
 	x.beginSpans(&r, &req.Header)
 	if refusal == nil {
@@ -94,14 +97,17 @@ func (x *agentExchange) start(req *fasthttp.Request) (refusal *intercept.Error) 
 	if refusal != nil {
 		return refusal
 	}
-	if x.route.dialect == nil {
+	switch {
+	case x.route.dialect == nil:
 		return x.passUngated(&r, &req.Header)
+	case opens:
+		return x.openSocket(&r, req)
 	}
 	if r.otherCharset {
 		return badRequest("the character set of the request body is not UTF-8")
 	}
 	x.request = x.turnRequest(&r, &req.Header)
-	x.upstream = maskedUpstream{gatedUpstream: gatedUpstream{x.route.upstream, &req.Header, x.codingLimits()}, secrets: x.proxy.options.Secrets, limit: x.proxy.options.MaxBody, who: x.request.Principal, masked: r.body, masker: r.masker}
+	x.upstream = maskedUpstream{gatedUpstream: gatedUpstream{client: x.route.upstream, header: &req.Header, limits: x.codingLimits()}, secrets: x.proxy.options.Secrets, limit: x.proxy.options.MaxBody, who: x.request.Principal, masked: r.body, masker: r.masker}
 	if x.turn, refusal = x.proxy.turns.Begin(x.agent.ctx, &x.request, &x.agent, &x.upstream, x.spans); refusal != nil {
 		return refusal
 	}
@@ -127,12 +133,17 @@ func (x *agentExchange) enter() *intercept.Error {
 
 // turnRequest is the agent's request as a turn answers it.
 func (x *agentExchange) turnRequest(r *agentRequest, header *fasthttp.RequestHeader) turn.Request {
+	return x.turnRequestFrom(r, header, x.agent.peer())
+}
+
+// turnRequestFrom is turnRequest for an agent at an address.
+func (x *agentExchange) turnRequestFrom(r *agentRequest, header *fasthttp.RequestHeader, peer string) turn.Request {
 	p := x.proxy
 	return turn.Request{
 		Turn: x.id, Began: x.began, Route: x.route.label, Dialect: x.route.dialect, Envelope: r.envelope(x.route.path),
 		Client: x.client, APIKey: r.apiKey(), Principal: x.who, Session: r.text(idSession), Run: r.text(idRun),
 		UserAgent: string(r.userAgent), ClientRequest: r.text(idClientRequest), ReadSessionHeaders: func() []conversation.SessionHeader { return sessionHeaders(header) },
-		Patience: r.patience(), Retried: r.retried(), IdempotencyKey: r.text(idIdempotency), Peer: x.agent.peer(),
+		Patience: r.patience(), Retried: r.retried(), IdempotencyKey: r.text(idIdempotency), Peer: peer,
 		Pulse: p.heartbeat(x.route.dialect.Name(), r.userAgent), Silent: p.options.Heartbeat == HeartbeatOff,
 	}
 }

@@ -9,6 +9,7 @@ import (
 	"math"
 	"net"
 	"strings"
+	"sync"
 	"sync/atomic"
 	"time"
 
@@ -51,6 +52,7 @@ type Proxy struct {
 	reclaimer memoryReclaimer
 	memory    *memory.Budget
 	service   service
+	sockets   sync.WaitGroup // the WebSockets of agents
 
 	base context.Context // ends every exchange
 	stop context.CancelCauseFunc
@@ -78,7 +80,7 @@ func New(o Options) (*Proxy, error) {
 		served:    make(chan error, 1),
 		reclaimer: memoryReclaimer{free: o.FreeMemory, limit: o.GoLimit},
 		memory:    o.Memory,
-		service:   service{opened: make(chan struct{}), patience: o.StartPatience},
+		service:   service{opened: make(chan struct{}), stopped: make(chan struct{}), patience: o.StartPatience},
 	}
 	if p.log == nil {
 		p.log = slog.New(slog.DiscardHandler)
@@ -251,6 +253,7 @@ func (p *Proxy) Close(ctx context.Context) error {
 		_ = p.ln.Close() // fasthttp does not, if Serve has only just begun
 	}
 	err := p.server.ShutdownWithContext(ctx)
+	p.sockets.Wait()
 	if p.ln != nil {
 		p.ln.Stop()
 	}

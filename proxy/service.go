@@ -27,6 +27,7 @@ type service struct {
 	mu      sync.Mutex
 	running int
 	ended   chan struct{} // closed when the last exchange has ended after the stop; nil before the stop
+	stopped chan struct{} // closed at the stop
 }
 
 // begin counts an exchange, unless heldcall stops.
@@ -55,6 +56,7 @@ func (s *service) stop() <-chan struct{} {
 	defer s.mu.Unlock()
 	if s.ended == nil {
 		s.ended = make(chan struct{})
+		close(s.stopped)
 		if s.running == 0 {
 			close(s.ended)
 		}

@@ -8,6 +8,7 @@ import (
 
 	"github.com/heldcall/heldcall/intercept"
 	"github.com/heldcall/heldcall/proxy/coding"
+	"github.com/heldcall/heldcall/proxy/socket"
 	"github.com/heldcall/heldcall/proxy/trace"
 	"github.com/heldcall/heldcall/proxy/turn"
 	"github.com/heldcall/heldcall/proxy/upstream"
@@ -20,6 +21,7 @@ type gatedUpstream struct {
 	client *upstream.Client
 	header *fasthttp.RequestHeader // of the agent
 	limits coding.Limits           // of answers that are compressed
+	lane   *socket.Lane            // of a WebSocket, nil for HTTP
 }
 
 func (u *gatedUpstream) Addr() string { return u.client.Addr }
@@ -28,6 +30,13 @@ func (u *gatedUpstream) ID() string {
 }
 func (u *gatedUpstream) Redact(p []byte) []byte { return u.client.Redactor().Redact(p) }
 func (u *gatedUpstream) Send(ctx context.Context, e intercept.Envelope, c trace.Context) (turn.Response, bool, *intercept.Error) {
+	if u.lane != nil && e.Connected && e.Method == fasthttp.MethodPost {
+		r, sent, refusal := u.lane.Send(ctx, e)
+		if refusal != nil {
+			return nil, sent, refusal
+		}
+		return r, sent, nil
+	}
 	r, err := u.client.Do(ctx, &upstream.Request{Header: u.header, Envelope: e, Gated: true, Limits: u.limits, Trace: upstream.TraceContext(c)})
 	if err != nil {
 		return nil, !errors.Is(err, upstream.ErrNotSent), noAnswer(err)

@@ -59,7 +59,7 @@ func (b *body) resumable() bool {
 // stored reports whether upstream keeps the response. The request takes precedence over
 // the response, in which servers set the field by default.
 func (b *body) stored() bool {
-	return b.object != nil && b.object.stored && !b.req.unstored()
+	return b.object != nil && (b.object.stored || b.req.outgoing.Connected) && !b.req.unstored()
 }
 
 // learn keeps a response. Until the response ends, nothing that is kept references the

@@ -135,8 +135,10 @@ func (r *request) conversation() string {
 	return conversationID(r.Value("conversation"))
 }
 
-// unstored reports a request whose answer upstream must not keep.
-func (r *request) unstored() bool { return string(r.Field("store")) == "false" }
+// unstored reports a request whose answer upstream must not keep, and does not keep for the connection.
+func (r *request) unstored() bool {
+	return string(r.Field("store")) == "false" && !r.outgoing.Connected
+}
 
 // session returns the id of the conversation, from the fields in which agents send one.
 func (r *request) session() string {

@@ -1,0 +1,448 @@
+package app_test
+
+import (
+	"context"
+	"fmt"
+	"net/http"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/coder/websocket"
+	"github.com/heldcall/heldcall/app"
+	"github.com/heldcall/heldcall/approvals"
+	"github.com/heldcall/heldcall/internal/testing/fakemodel"
+	"github.com/heldcall/heldcall/internal/testing/fakesocket"
+	"github.com/tidwall/gjson"
+)
+
+// Agents that send their requests over one WebSocket.
+
+// socketWorld is a heldcall in front of a model API with WebSockets.
+type socketWorld struct {
+	*world
+	api *fakesocket.Server
+}
+
+func buildSocket(t *testing.T, policy string, script fakemodel.Script, configure ...func(*app.Config)) *socketWorld {
+	t.Helper()
+	sw := &socketWorld{}
+	configure = append([]func(*app.Config){func(c *app.Config) {
+		api, err := fakesocket.Start(c.Proxy.Upstreams[0].URL)
+		if err != nil {
+			t.Fatal(err)
+		}
+		t.Cleanup(api.Close)
+		sw.api = api
+		c.Proxy.Upstreams[0].URL = api.URL()
+	}}, configure...)
+	sw.world = build(t, policy, script, configure...)
+	return sw
+}
+
+// socketAgent is an agent with a WebSocket.
+type socketAgent struct {
+	t    *testing.T
+	conn *websocket.Conn
+	head http.Header
+}
+
+func (w *socketWorld) connect(header ...string) *socketAgent {
+	w.t.Helper()
+	h := http.Header{}
+	for i := 0; i+1 < len(header); i += 2 {
+		h.Add(header[i], header[i+1])
+	}
+	conn, answer, err := websocket.Dial(w.t.Context(), "ws://"+w.app.ProxyAddr()+"/v1/responses", &websocket.DialOptions{HTTPHeader: h, CompressionMode: websocket.CompressionContextTakeover}) //nolint:bodyclose // the connection has it
+	if err != nil {
+		w.t.Fatal(err)
+	}
+	conn.SetReadLimit(64 << 20)
+	w.t.Cleanup(func() { _ = conn.CloseNow() })
+	return &socketAgent{w.t, conn, answer.Header}
+}
+
+func (a *socketAgent) send(message string) {
+	a.t.Helper()
+	if err := a.conn.Write(a.t.Context(), websocket.MessageText, []byte(message)); err != nil {
+		a.t.Fatal(err)
+	}
+}
+
+const socketTools = `"tools":[{"type":"function","name":"bash","parameters":{"type":"object"}}]`
+
+// create asks for an answer. fields begin with a comma.
+func (a *socketAgent) create(input, fields string) {
+	a.t.Helper()
+	a.send(fmt.Sprintf(`{"type":"response.create","model":"m","input":%s,%s%s}`, input, socketTools, fields))
+}
+
+func userInput(text string) string {
+	return fmt.Sprintf(`[{"type":"message","role":"user","content":%q}]`, text)
+}
+
+func outputOf(call string) string {
+	return fmt.Sprintf(`[{"type":"function_call_output","call_id":%q,"output":"done"}]`, call)
+}
+
+// next reads the next message.
+func (a *socketAgent) next() string {
+	a.t.Helper()
+	ctx, cancel := context.WithTimeout(a.t.Context(), soon)
+	defer cancel()
+	kind, message, err := a.conn.Read(ctx)
+	if err != nil || kind != websocket.MessageText {
+		a.t.Fatalf("read a message: %v (%v)", err, kind)
+	}
+	return string(message)
+}
+
+// answer reads to the end of an answer, and returns its messages.
+func (a *socketAgent) answer() (messages []string) {
+	a.t.Helper()
+	for {
+		m := a.next()
+		messages = append(messages, m)
+		switch gjson.Get(m, "type").Str {
+		case "response.completed", "response.failed", "response.incomplete", "error":
+			return messages
+		}
+	}
+}
+
+func endOf(messages []string) gjson.Result { return gjson.Parse(messages[len(messages)-1]) }
+
+// callsBash calls bash for each thing that a user asks, and answers with text after a result.
+func callsBash() fakemodel.Script {
+	return (&fakemodel.Model{Rules: []fakemodel.Rule{{When: fakemodel.UserSays("do it"), Say: fakemodel.Say(list("call_sesame1Xk9Vr3", sesame))}}, Otherwise: fakemodel.Answer{Text: "Hello."}}).Reply
+}
+
+func TestSocketPassesText(t *testing.T) {
+	t.Parallel()
+	w := buildSocket(t, askAll, callsBash())
+	a := w.connect("Authorization", "Bearer k", "session-id", "s1")
+	if got := a.head.Get("X-Models-Etag"); got != "etag-1" {
+		t.Errorf("the head of the upstream is missing: %v", a.head)
+	}
+	if a.head.Get("Sec-Websocket-Extensions") != "" {
+		t.Error("compression was agreed on")
+	}
+	for i, fields := range []string{"", `,"stream_id":"lane 1"`, `,"stream":true,"store":false`} {
+		a.create(userInput(fmt.Sprintf("hello %d", i)), fields)
+		got := a.answer()
+		if endOf(got).Get("type").Str != "response.completed" || !strings.Contains(strings.Join(got, ""), "Hello.") {
+			t.Fatalf("%s: %s", fields, got)
+		}
+		for _, m := range got {
+			if gjson.Get(m, "stream_id").Str != gjson.Get("{"+strings.TrimPrefix(fields, ",")+"}", "stream_id").Str {
+				t.Errorf("another lane: %s", m)
+			}
+		}
+	}
+	if h := w.api.Heads()[0]; h.Get("Authorization") != "Bearer k" || h.Get("Session-Id") != "s1" {
+		t.Errorf("headers of the agent are missing: %v", h)
+	}
+}
+
+// A held call leaves only with its approval; until then text messages show that the connection lives.
+func TestSocketHoldsCalls(t *testing.T) {
+	t.Parallel()
+	for _, store := range []string{"", `,"store":false`} {
+		for _, action := range []approvals.Action{approvals.ActionApprove, approvals.ActionDeny, approvals.ActionModifyArgs} {
+			t.Run(string(action)+store, func(t *testing.T) {
+				t.Parallel()
+				w := buildSocket(t, askAll, callsBash())
+				a := w.connect("Authorization", "Bearer k")
+				a.create(userInput("do it"), store)
+				request := w.pending(1)[0]
+				var before []string
+				for beats := 0; beats < 2; {
+					m := a.next()
+					before = append(before, m)
+					if gjson.Get(m, "type").Str == "keepalive" {
+						beats++
+					}
+				}
+				if all := strings.Join(before, ""); strings.Contains(all, "sesame") {
+					t.Fatalf("the held call has left: %s", all)
+				}
+				d := approvals.Decision{Action: action}
+				if action == approvals.ActionModifyArgs {
+					d.ModifiedArgs = []byte(`{"command":"ls /edited"}`)
+				}
+				w.decide(request.ID, d)
+				all := append(before, a.answer()...)
+				got := strings.Join(all, "")
+				if endOf(all).Get("type").Str != "response.completed" {
+					t.Fatalf("it ends with %s", endOf(all))
+				}
+				next := userInput("thanks")
+				switch action {
+				case approvals.ActionDeny:
+					if strings.Contains(got, "sesame") || !strings.Contains(got, "Hello.") {
+						t.Fatalf("after the denial: %s", got)
+					}
+				case approvals.ActionModifyArgs:
+					if !strings.Contains(got, "/edited") || strings.Contains(got, "ls /sesame") {
+						t.Fatalf("after the edit: %s", got)
+					}
+					next = outputOf("call_sesame1Xk9Vr3")
+				default:
+					if !strings.Contains(got, "ls /sesame") {
+						t.Fatalf("after the approval: %s", got)
+					}
+					next = outputOf("call_sesame1Xk9Vr3")
+				}
+				a.create(next, store+fmt.Sprintf(`,"previous_response_id":%q`, endOf(all).Get("response.id").Str))
+				if end := endOf(a.answer()); end.Get("type").Str != "response.completed" {
+					t.Errorf("the next request: %s", end)
+				}
+			})
+		}
+	}
+}
+
+// An agent can leave an answer whose call is held, and ask for the next on the same lane.
+func TestSocketInterrupt(t *testing.T) {
+	t.Parallel()
+	w := buildSocket(t, askAll, callsBash())
+	a := w.connect()
+	a.create(userInput("do it"), "")
+	response := gjson.Get(a.next(), "response.id").Str
+	request := w.pending(1)[0]
+	a.send(fmt.Sprintf(`{"type":"response.interrupt","response_id":%q,"mode":"discard_partial_items"}`, response))
+	got := a.answer()
+	if end := endOf(got); end.Get("type").Str != "response.incomplete" || end.Get("response.incomplete_details.reason").Str != "interrupted" || end.Get("response.id").Str != response || strings.Contains(strings.Join(got, ""), "sesame") {
+		t.Errorf("got %s", got)
+	}
+	w.agent(request.ID, approvals.AgentDetached)
+	a.create(userInput("hello"), "")
+	if end := endOf(a.answer()); end.Get("type").Str != "response.completed" {
+		t.Errorf("the next request: %s", end)
+	}
+}
+
+// A held call stops its lane and not the others.
+func TestSocketLanesAreApart(t *testing.T) {
+	t.Parallel()
+	w := buildSocket(t, askAll, callsBash())
+	a := w.connect()
+	a.create(userInput("do it"), `,"stream_id":"held"`)
+	request := w.pending(1)[0]
+	a.create(userInput("waits"), `,"stream_id":"held"`)
+	a.create(userInput("hello"), `,"stream_id":"free"`)
+	for {
+		m := a.next()
+		if gjson.Get(m, "stream_id").Str == "free" && gjson.Get(m, "type").Str == "response.completed" {
+			break
+		}
+		if strings.Contains(m, "sesame") {
+			t.Fatalf("the held call has left: %s", m)
+		}
+	}
+	w.decide(request.ID, approvals.Decision{Action: approvals.ActionApprove})
+	if got := a.answer(); !strings.Contains(strings.Join(got, ""), "sesame") {
+		t.Errorf("the approved call: %s", got)
+	}
+	if got := a.answer(); !strings.Contains(strings.Join(got, ""), "Hello.") || endOf(got).Get("stream_id").Str != "held" {
+		t.Errorf("the request after it: %s", got)
+	}
+}
+
+// An agent whose connection breaks while a call is held gets the decision when it asks again, over another
+// WebSocket or over HTTP, and people are asked once.
+func TestSocketReattaches(t *testing.T) {
+	t.Parallel()
+	for _, way := range []string{"websocket", "http"} {
+		t.Run(way, func(t *testing.T) {
+			t.Parallel()
+			w := buildSocket(t, askAll, callsBash())
+			a := w.connect("Authorization", "Bearer k")
+			a.create(userInput("do it"), `,"store":false`)
+			request := w.pending(1)[0]
+			_ = a.conn.CloseNow()
+			w.agent(request.ID, approvals.AgentDetached)
+			answer := make(chan string, 1)
+			if way == "http" {
+				again := w.post("/v1/responses", fmt.Sprintf(`{"model":"m","input":%s,%s,"store":false,"stream":true}`, userInput("do it"), socketTools), "Authorization", "Bearer k")
+				go func() { answer <- again.rest() }()
+			} else {
+				again := w.connect("Authorization", "Bearer k")
+				again.create(userInput("do it"), `,"store":false`)
+				go func() { answer <- strings.Join(again.answer(), "") }()
+			}
+			w.agent(request.ID, approvals.AgentAttached)
+			if both := w.pending(1); both[0].ID != request.ID {
+				t.Fatal("people are asked again")
+			}
+			w.decide(request.ID, approvals.Decision{Action: approvals.ActionApprove})
+			if got := <-answer; !strings.Contains(got, "ls /sesame") {
+				t.Errorf("got %s", got)
+			}
+		})
+	}
+}
+
+// The model API ends its connection after an hour. The agent's stays, and a held call can still be decided.
+func TestSocketOutlivesUpstreams(t *testing.T) {
+	t.Parallel()
+	w := buildSocket(t, askAll, callsBash())
+	a := w.connect()
+	a.create(userInput("do it"), `,"store":false`)
+	request := w.pending(1)[0]
+	w.api.CutAll()
+	w.decide(request.ID, approvals.Decision{Action: approvals.ActionApprove})
+	got := a.answer()
+	if !strings.Contains(strings.Join(got, ""), "ls /sesame") {
+		t.Fatalf("got %s", got)
+	}
+	a.create(outputOf("call_sesame1Xk9Vr3"), fmt.Sprintf(`,"store":false,"previous_response_id":%q`, endOf(got).Get("response.id").Str))
+	if end := endOf(a.answer()); end.Get("error.code").Str != "previous_response_not_found" || end.Get("status").Int() != 400 {
+		t.Errorf("the new connection does not know the response: %s", end)
+	}
+	a.create(userInput("hello"), "")
+	if end := endOf(a.answer()); end.Get("type").Str != "response.completed" {
+		t.Errorf("the next request: %s", end)
+	}
+}
+
+// An answer that the model API breaks off ends with an error, and what was held of it is void.
+func TestSocketUpstreamCut(t *testing.T) {
+	t.Parallel()
+	w := buildSocket(t, askAll, func(r *fakemodel.Request) fakemodel.Reply {
+		reply := list("call_sesame1Xk9Vr3", sesame).Reply(r)
+		for i, write := range reply.Body {
+			if strings.Contains(string(write.Bytes), "function_call_arguments.done") {
+				reply.Body, reply.End = reply.Body[:i+1], fakemodel.EndAtBoundary
+				return reply
+			}
+		}
+		return reply
+	})
+	a := w.connect()
+	a.create(userInput("do it"), "")
+	got := a.answer()
+	if end := endOf(got); strings.Contains(strings.Join(got, ""), "sesame") || end.Get("type").Str != "error" || end.Get("error.code").Str != "upstream_cut" || end.Get("status").Int() < 400 {
+		t.Errorf("got %s", got)
+	}
+}
+
+// What heldcall does not judge is not passed on, and the connection stays.
+func TestSocketRefusesMessages(t *testing.T) {
+	t.Parallel()
+	w := buildSocket(t, "hosted_tools: [image_generation]\n", callsBash())
+	a := w.connect()
+	for message, code := range map[string]string{
+		`{"type":"response.interrupt","response_id":"r"}`: "route_not_gated",
+		`{"type":"session.update"}`:                       "route_not_gated",
+		`{}`:                                              "route_not_gated",
+		`{"type":"response.create","type":"other","model":"m","input":"x"}`:    "bad_request",
+		`{"type":"response.create","model":"m","input":"x","background":true}`: "bad_request",
+		`{"type":"response.create","model":"m","input":"x","stream_id":7}`:     "bad_request",
+		`not JSON`: "bad_request",
+		`[1]`:      "bad_request",
+		`{"type":"response.create","model":"m","input":"x","tools":[{"type":"web_search"}]}`: "hosted_tool_refused",
+	} {
+		a.send(message)
+		got := a.next()
+		if gjson.Get(got, "type").Str != "error" || gjson.Get(got, "error.code").Str != code || gjson.Get(got, "status").Int() < 400 {
+			t.Errorf("%s: %s", message, got)
+		}
+	}
+	for _, kind := range []string{"response.steer", "response.inject"} {
+		a.send(fmt.Sprintf(`{"type":%q,"response_id":"r","input":[]}`, kind))
+		if got := a.next(); gjson.Get(got, "type").Str != kind+".failed" || gjson.Get(got, "response_id").Str != "r" {
+			t.Errorf("%s: %s", kind, got)
+		}
+	}
+	if sent := w.api.Messages(); len(sent) != 0 {
+		t.Errorf("the upstream got %s", sent)
+	}
+	a.create(userInput("hello"), "")
+	if end := endOf(a.answer()); end.Get("type").Str != "response.completed" {
+		t.Errorf("the next request: %s", end)
+	}
+	if err := a.conn.Write(t.Context(), websocket.MessageBinary, []byte("{}")); err != nil {
+		t.Fatal(err)
+	}
+	if _, _, err := a.conn.Read(t.Context()); websocket.CloseStatus(err) != websocket.StatusUnsupportedData {
+		t.Errorf("after a binary message: %v", err)
+	}
+}
+
+// An upstream that refuses the handshake refuses the agent, with its status and body.
+func TestSocketRefusedByUpstream(t *testing.T) {
+	t.Parallel()
+	const body = `{"error":{"message":"Incorrect API key provided.","type":"invalid_request_error","param":null,"code":"invalid_api_key"}}`
+	w := buildSocket(t, askAll, callsBash())
+	w.api.Refuse = func(h http.ResponseWriter, _ *http.Request) {
+		h.Header().Set("Content-Type", "application/json")
+		h.Header().Set("X-Request-Id", "r1")
+		h.WriteHeader(http.StatusUnauthorized)
+		_, _ = h.Write([]byte(body))
+	}
+	_, answer, err := websocket.Dial(t.Context(), "ws://"+w.app.ProxyAddr()+"/v1/responses", nil) //nolint:bodyclose // the library has read it
+	if err == nil || answer == nil {
+		t.Fatal("the handshake was not refused")
+	}
+	got := make([]byte, 4096)
+	n, _ := answer.Body.Read(got)
+	if answer.StatusCode != http.StatusUnauthorized || string(got[:n]) != body || answer.Header.Get("X-Request-Id") != "r1" {
+		t.Errorf("status %d, %s, %v", answer.StatusCode, got[:n], answer.Header)
+	}
+}
+
+// A client learns at once that the upstream has no WebSocket, and uses HTTP.
+func TestSocketUnknownToUpstream(t *testing.T) {
+	t.Parallel()
+	w := build(t, askAll, callsBash())
+	_, answer, err := websocket.Dial(t.Context(), "ws://"+w.app.ProxyAddr()+"/v1/responses", nil) //nolint:bodyclose // the library has read it
+	if err == nil || answer == nil || answer.StatusCode != http.StatusUpgradeRequired {
+		t.Errorf("got %v, %v", answer, err)
+	}
+}
+
+// An error of the model API in place of an answer keeps its status and body.
+func TestSocketPassesErrors(t *testing.T) {
+	t.Parallel()
+	w := buildSocket(t, askAll, func(*fakemodel.Request) fakemodel.Reply {
+		return fakemodel.Fail(http.StatusTooManyRequests, "rate_limit_exceeded", "Slow down.")
+	})
+	a := w.connect()
+	a.create(userInput("hello"), `,"stream_id":"l"`)
+	end := endOf(a.answer())
+	if end.Get("status").Int() != http.StatusTooManyRequests || end.Get("error.message").Str != "Slow down." || end.Get("stream_id").Str != "l" {
+		t.Errorf("got %s", end)
+	}
+}
+
+// When heldcall stops, a held call ends with an error, its request stays, and the connection is closed.
+func TestSocketShutdown(t *testing.T) {
+	t.Parallel()
+	w := buildSocket(t, askAll, callsBash(), embedded)
+	a, idle := w.connect(), w.connect()
+	a.create(userInput("do it"), "")
+	w.pending(1)
+	stopped := make(chan error, 1)
+	go func() { stopped <- w.stop() }()
+	got := a.answer()
+	if end := endOf(got); end.Get("error.code").Str != "shutting_down" || strings.Contains(strings.Join(got, ""), "sesame") {
+		t.Errorf("got %s", got)
+	}
+	for _, agent := range []*socketAgent{a, idle} {
+		ctx, cancel := context.WithTimeout(t.Context(), soon)
+		_, _, err := agent.conn.Read(ctx)
+		cancel()
+		if websocket.CloseStatus(err) != websocket.StatusServiceRestart {
+			t.Errorf("the connection ends with %v", err)
+		}
+	}
+	select {
+	case err := <-stopped:
+		if err != nil {
+			t.Error(err)
+		}
+	case <-time.After(soon):
+		t.Fatal("heldcall did not stop")
+	}
+}
