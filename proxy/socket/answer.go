@@ -5,8 +5,10 @@ import (
 	"errors"
 	"slices"
 
+	"github.com/heldcall/heldcall/intercept"
 	"github.com/heldcall/heldcall/intercept/sse"
 	"github.com/heldcall/heldcall/proxy/packed"
+	"github.com/heldcall/heldcall/proxy/turn"
 	"github.com/tidwall/gjson"
 )
 
@@ -29,11 +31,39 @@ type Answer struct {
 // NewAnswer begins the answer to a request of the lane. ctx ends when the agent leaves.
 func (l *Lane) NewAnswer(ctx context.Context) *Answer { return &Answer{lane: l, ctx: ctx} }
 
+// Run runs a turn whose agent is the answer, to its end. The error is that of a turn that has ended before
+// its answer had: explain makes the answer's end of it.
+func (a *Answer) Run(t *turn.Turn, explain func(error) *intercept.Error) {
+	defer a.finish()
+	ended, err := t.Run()
+	if !ended {
+		a.open()
+		_, err = t.Run()
+	}
+	if err == nil {
+		return
+	}
+	if response, left := a.lane.wasInterrupted(); left {
+		a.end(interrupted(response))
+		return
+	}
+	a.lane.Refuse(a.ctx, explain(err))
+}
+
+// Head implements [turn.Agent].
 func (a *Answer) Head() packed.HeadWriter { return &a.head }
-func (a *Answer) ResetHead()              { a.head = packed.Head{} }
-func (a *Answer) Started() bool           { return a.started }
-func (a *Answer) Start()                  { a.started = true }
-func (a *Answer) Writable() bool          { return a.writable }
+
+// ResetHead implements [turn.Agent].
+func (a *Answer) ResetHead() { a.head = packed.Head{} }
+
+// Started implements [turn.Agent].
+func (a *Answer) Started() bool { return a.started }
+
+// Start implements [turn.Agent].
+func (a *Answer) Start() { a.started = true }
+
+// Writable implements [turn.Agent].
+func (a *Answer) Writable() bool { return a.writable }
 
 // Reserve implements [turn.Agent].
 func (a *Answer) Reserve(n int) bool {
@@ -99,7 +129,7 @@ func (a *Answer) event(part []byte) error {
 	return a.send(data)
 }
 
-// Finish implements [turn.Agent]: what is not a stream is an error of the model API.
+// Finish implements [turn.Agent]. Only an error of the model API is no stream.
 func (a *Answer) Finish(body []byte) {
 	a.fail(a.head.Status, body)
 }

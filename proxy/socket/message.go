@@ -4,11 +4,11 @@ import (
 	"bytes"
 	"errors"
 	"fmt"
-	"net/http"
+	"slices"
+	"strconv"
 
 	"github.com/heldcall/heldcall/intercept/strictjson"
 	"github.com/tidwall/gjson"
-	"github.com/tidwall/sjson"
 )
 
 // The types of messages: of the agent, and of the model API where they end an answer.
@@ -74,35 +74,44 @@ func readMessage(raw []byte) (clientMessage, error) {
 
 // request is the body with which the agent would ask for the same over HTTP.
 func (m *clientMessage) request() ([]byte, error) {
-	body := m.raw
-	for _, name := range []string{"type", laneField} {
-		var err error
-		if body, err = sjson.DeleteBytes(body, name); err != nil {
-			return nil, fmt.Errorf("remove %s from the message: %w", name, err)
-		}
-	}
-	if gjson.GetBytes(body, "background").Bool() {
+	if gjson.GetBytes(m.raw, "background").Bool() {
 		return nil, errors.New("background is not for requests over WebSocket")
 	}
-	return strictjson.SetField(body, "stream", []byte("true"))
+	return remake(m.raw, []string{"type", laneField, "stream"}, `"stream":true`), nil
 }
 
 // createMessage is the message with which the model API gets a request.
 func createMessage(body []byte, lane string) []byte {
-	if without, err := sjson.DeleteBytes(body, "stream"); err == nil {
-		body = without
+	return onLane(remake(body, []string{"stream"}, `"type":"`+typeCreate+`"`), lane)
+}
+
+// remake returns a strict JSON object without some members, and with others before the rest.
+func remake(object []byte, without []string, with ...string) []byte {
+	remade := append(make([]byte, 0, len(object)+64), '{')
+	add := func(member ...string) {
+		if len(remade) > 1 {
+			remade = append(remade, ',')
+		}
+		for _, part := range member {
+			remade = append(remade, part...)
+		}
 	}
-	message := append([]byte(`{"type":"`+typeCreate+`",`), bytes.TrimLeft(body, " \t\r\n{")...)
-	return onLane(message, lane)
+	for _, member := range with {
+		add(member)
+	}
+	gjson.ParseBytes(object).ForEach(func(name, value gjson.Result) bool {
+		if !slices.Contains(without, name.Str) {
+			add(name.Raw, ":", value.Raw)
+		}
+		return true
+	})
+	return append(remade, '}')
 }
 
 // onLane adds the lane to a message, which is a JSON object with a member.
 func onLane(message []byte, lane string) []byte {
-	if lane == "" {
-		return message
-	}
 	object := bytes.TrimRight(message, " \t\r\n")
-	if len(object) == 0 || object[len(object)-1] != '}' {
+	if lane == "" || !bytes.HasSuffix(object, []byte("}")) {
 		return message
 	}
 	return append(append(append(bytes.Clone(object[:len(object)-1]), `,"`+laneField+`":`...), strictjson.Quote(lane)...), '}')
@@ -114,21 +123,19 @@ func offLane(message []byte) (lane string, rest []byte) {
 	if !bytes.Contains(message, []byte(laneField)) && !bytes.Contains(message, []byte(`\u`)) {
 		return "", message
 	}
-	lane = gjson.GetBytes(message, laneField).String()
-	if strictjson.Strict(message) != nil {
+	object := gjson.ParseBytes(message)
+	lane = object.Get(laneField).String()
+	if lane == "" || !object.IsObject() || strictjson.Strict(message) != nil {
 		return lane, message
 	}
-	if rest, err := sjson.DeleteBytes(message, laneField); err == nil {
-		return lane, rest
-	}
-	return lane, message
+	return lane, remake(message, []string{laneField})
 }
 
 // errorMessage is the message for an error with a status and a body. Codex ignores one without a status.
 func errorMessage(status int, body []byte) []byte {
 	failure := gjson.GetBytes(body, "error")
 	if strictjson.Strict(body) != nil || !failure.IsObject() {
-		failure = gjson.Parse(`{"message":` + strictjson.Quote("heldcall: the upstream refused the request with status "+http.StatusText(status)) + `,"type":"upstream_error","param":null,"code":null}`)
+		failure = gjson.Parse(`{"message":` + strictjson.Quote("heldcall: the upstream refused the request with status "+strconv.Itoa(status)) + `,"type":"upstream_error","param":null,"code":null}`)
 	}
 	return fmt.Appendf(nil, `{"type":%q,"status":%d,"error":%s}`, typeError, status, failure.Raw)
 }

@@ -1,14 +1,14 @@
-// Package socket serves the Responses API over WebSocket: the requests that an agent sends on one
-// connection, and the events of their answers. It knows no policy and no HTTP server: a turn answers each
-// request, as it does over HTTP.
+// Package socket hides the messages of a WebSocket and knows no HTTP server: it takes the
+// requests of the Responses API that an agent sends on one connection, and sends the events of their answers.
+// A turn answers each request, as it does over HTTP.
 //
 // An agent names a lane with each request (stream_id, "" where it uses none). The requests of a lane are
 // answered one after another, those of several lanes at the same time: a held call stops its lane and not
 // the connection. Turns read and write server-sent events; [answer] and [upstream] turn those into text
 // messages and back, so that a held turn can be continued over HTTP and the other way round.
 //
-// Read this file (the agent's side), lane.go (one request after another), answer.go (what the agent gets)
-// and upstream.go (the connection to the model API). message.go has the fields of messages.
+// Read this file (the agent's connection and its lanes), answer.go (what the agent gets) and upstream.go (the
+// connection to the model API). message.go has the fields of messages.
 package socket
 
 import (
@@ -61,6 +61,7 @@ type Session struct {
 	mu       sync.Mutex
 	lanes    map[string]*Lane // those that have requests
 	running  sync.WaitGroup   // the goroutines of lanes
+	ending   sync.WaitGroup   // those that end the connection
 	upstream *upstream        // the newest connection, nil for none
 }
 
@@ -73,8 +74,7 @@ func (s *Session) Serve(ctx context.Context, left error) {
 	if s.First != nil {
 		s.upstream = newUpstream(s.First)
 	}
-	var ending sync.WaitGroup
-	ending.Go(func() {
+	s.ending.Go(func() {
 		select {
 		case <-s.Stopping:
 			s.end(ctx, reading.Done())
@@ -97,7 +97,7 @@ func (s *Session) Serve(ctx context.Context, left error) {
 	stop()
 	_ = s.Agent.CloseNow() // before the wait: an answer may be writing to it
 	s.running.Wait()
-	ending.Wait()
+	s.ending.Wait()
 	if s.upstream != nil {
 		s.upstream.close()
 	}
@@ -106,7 +106,7 @@ func (s *Session) Serve(ctx context.Context, left error) {
 // end closes the connection when the last answer has ended or, some time after the context has ended, before.
 func (s *Session) end(ctx context.Context, closed <-chan struct{}) {
 	answered := make(chan struct{})
-	go func() { s.running.Wait(); close(answered) }()
+	s.ending.Go(func() { s.running.Wait(); close(answered) })
 	select {
 	case <-answered:
 	case <-closed:
@@ -168,7 +168,7 @@ func (s *Session) enqueue(ctx context.Context, id string, body []byte) {
 	}
 	s.mu.Lock()
 	lane, found := s.lanes[id]
-	full := !found && len(s.lanes) >= maxLanes || found && len(lane.waiting) >= maxWaiting
+	full := (!found && len(s.lanes) >= maxLanes) || (found && len(lane.waiting) >= maxWaiting)
 	if !found && !full {
 		lane = &Lane{session: s, id: id}
 		s.lanes[id] = lane
@@ -220,4 +220,56 @@ func badRequest(reason string) *intercept.Error {
 
 func overloaded(reason string) *intercept.Error {
 	return &intercept.Error{Code: intercept.CodeOverloaded, Reason: reason}
+}
+
+// Lane answers requests one after another.
+type Lane struct {
+	session *Session
+	id      string
+
+	// Guarded by the session's mutex.
+	waiting     [][]byte                // requests
+	response    string                  // the id of the answer, as the agent knows it; "" before it does
+	cancel      context.CancelCauseFunc // ends the answer
+	interrupted bool                    // by the agent
+}
+
+// serve answers the requests of the lane until none waits.
+func (l *Lane) serve(ctx context.Context) {
+	for {
+		s := l.session
+		s.mu.Lock()
+		if len(l.waiting) == 0 {
+			delete(s.lanes, l.id)
+			s.mu.Unlock()
+			return
+		}
+		body := l.waiting[0]
+		l.waiting = l.waiting[1:]
+		answering, cancel := context.WithCancelCause(ctx)
+		l.response, l.cancel, l.interrupted = "", cancel, false
+		s.mu.Unlock()
+		s.Answer(answering, Request{Body: body, Lane: l})
+		cancel(nil)
+		s.Return(len(body))
+	}
+}
+
+// begun notes the id of the answer that the agent gets.
+func (l *Lane) begun(response string) {
+	l.session.mu.Lock()
+	defer l.session.mu.Unlock()
+	l.response = response
+}
+
+// wasInterrupted returns the id of the answer, if the agent has interrupted it while nothing came from the model API.
+func (l *Lane) wasInterrupted() (response string, interrupted bool) {
+	l.session.mu.Lock()
+	defer l.session.mu.Unlock()
+	return l.response, l.interrupted
+}
+
+// Refuse sends an error in place of an answer, or of its end.
+func (l *Lane) Refuse(ctx context.Context, e *intercept.Error) {
+	l.session.refuse(context.WithoutCancel(ctx), l.id, e)
 }

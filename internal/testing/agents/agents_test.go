@@ -20,6 +20,7 @@ import (
 
 	"github.com/heldcall/heldcall/approvals"
 	"github.com/heldcall/heldcall/internal/testing/fakemodel"
+	"github.com/heldcall/heldcall/internal/testing/fakesocket"
 	"github.com/heldcall/heldcall/internal/testing/testdeps"
 )
 
@@ -141,6 +142,7 @@ func (a agent) connect(r *run, dir string, at endpoint) (argv []string) {
 	return argv
 }
 
+// serve starts the agent's model. One with a WebSocket has to be asked over it, and not over HTTP.
 func serve(t *testing.T, k *task) (url string) {
 	t.Helper()
 	server, err := fakemodel.New(k.reply)
@@ -148,7 +150,26 @@ func serve(t *testing.T, k *task) (url string) {
 		t.Fatal(err)
 	}
 	t.Cleanup(server.Close)
-	return server.URL()
+	if !k.agent.socket {
+		return server.URL()
+	}
+	sockets, err := fakesocket.Start(server.URL())
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() {
+		all := 0
+		for _, r := range server.Requests() {
+			if strings.HasSuffix(r.Path, "/responses") {
+				all++
+			}
+		}
+		if asked := len(sockets.Messages()); asked == 0 || asked < all {
+			t.Errorf("of %d requests the agent sent %d over WebSocket", all, asked)
+		}
+		sockets.Close()
+	})
+	return sockets.URL()
 }
 
 // run is one agent at work.

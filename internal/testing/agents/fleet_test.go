@@ -27,6 +27,8 @@ type agent struct {
 	// argv and environment start it with the address of its model.
 	argv        func(dir string, at endpoint) []string
 	environment []string
+	// socket: its model has Responses over WebSocket.
+	socket bool
 	// silent: it does not print an answer without calls.
 	silent bool
 	// equipped is the command as heldcall run starts it, where that is another.
@@ -62,6 +64,16 @@ func fleet(t *testing.T) []agent {
 	return []agent{
 		{
 			name: "codex", source: "npm", api: fakemodel.Responses, tool: "exec_command", call: calling("exec_command", "cmd"),
+			argv:        codexWith(codex, "gpt-5.5"),
+			environment: []string{"CODEX_API_KEY=sk-test"},
+			equipped: func(argv []string, at endpoint) []string {
+				return slices.Insert(argv, 1, "-c", "openai_base_url="+at.openAI)
+			},
+			files: func(endpoint) map[string]string { return map[string]string{codexFile: codexQuiet} },
+		},
+		{
+			// The same over one WebSocket, which it prefers.
+			name: "codex-websocket", source: "npm", api: fakemodel.Responses, tool: "exec_command", call: calling("exec_command", "cmd"), socket: true,
 			argv:        codexWith(codex, "gpt-5.5"),
 			environment: []string{"CODEX_API_KEY=sk-test"},
 			equipped: func(argv []string, at endpoint) []string {

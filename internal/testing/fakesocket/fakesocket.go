@@ -100,7 +100,7 @@ func (s *Server) serve(w http.ResponseWriter, r *http.Request) {
 	s.mu.Lock()
 	s.sockets, s.heads = append(s.sockets, conn), append(s.heads, r.Header)
 	s.mu.Unlock()
-	c := &connection{server: s, conn: conn, header: r.Header, known: map[string]bool{}, lanes: map[string]chan string{}}
+	c := &connection{server: s, conn: conn, header: r.Header, known: map[string]bool{}, warm: map[string]string{}, lanes: map[string]chan string{}}
 	c.run(r.Context())
 }
 
@@ -111,7 +111,8 @@ type connection struct {
 	header http.Header
 
 	mu    sync.Mutex
-	known map[string]bool // responses of the connection
+	known map[string]bool   // responses of the connection
+	warm  map[string]string // the inputs of those that the model was not to answer (generate: false)
 	lanes map[string]chan string
 }
 
@@ -159,7 +160,11 @@ func (c *connection) answer(ctx context.Context, lane, message string) {
 		c.send(ctx, lane, fmt.Sprintf(`{"type":"error","status":400,"error":{"type":"invalid_request_error","code":"previous_response_not_found","message":"Previous response with id '%s' not found.","param":"previous_response_id"}}`, previous))
 		return
 	}
-	body := message
+	if gjson.Get(message, "generate").Raw == "false" {
+		c.warmUp(ctx, lane, message)
+		return
+	}
+	body := c.afterWarmUp(message)
 	for _, name := range []string{"type", "stream_id", "store"} {
 		body, _ = sjson.Delete(body, name)
 	}
@@ -203,6 +208,38 @@ func (c *connection) answer(ctx context.Context, lane, message string) {
 			return
 		}
 	}
+}
+
+// warmUp keeps an input for the next request, without an answer of the model.
+func (c *connection) warmUp(ctx context.Context, lane, message string) {
+	c.mu.Lock()
+	id := fmt.Sprintf("resp_warm_%d", len(c.warm))
+	c.known[id], c.warm[id] = true, gjson.Get(message, "input").Raw
+	c.mu.Unlock()
+	for i, kind := range []string{"response.created", "response.completed"} {
+		status := []string{"in_progress", "completed"}[i]
+		c.send(ctx, lane, fmt.Sprintf(`{"type":%q,"sequence_number":%d,"response":{"id":%q,"object":"response","created_at":1763712000,"status":%q,"error":null,"incomplete_details":null,"model":"m","output":[],"store":false,"usage":null}}`, kind, i, id, status))
+	}
+}
+
+// afterWarmUp is a request with the input that was kept for it.
+func (c *connection) afterWarmUp(message string) string {
+	c.mu.Lock()
+	before, found := c.warm[gjson.Get(message, "previous_response_id").Str]
+	c.mu.Unlock()
+	if !found {
+		return message
+	}
+	var items []string
+	for _, list := range []string{before, gjson.Get(message, "input").Raw} {
+		for _, item := range gjson.Parse(list).Array() {
+			items = append(items, item.Raw)
+		}
+	}
+	input := "[" + strings.Join(items, ",") + "]"
+	message, _ = sjson.SetRaw(message, "input", input)
+	message, _ = sjson.Delete(message, "previous_response_id")
+	return message
 }
 
 func (c *connection) send(ctx context.Context, lane, event string) {
