@@ -306,6 +306,41 @@ func TestSocketOutlivesUpstreams(t *testing.T) {
 	}
 }
 
+// The model API ends its connection while a call is held, and the call is denied. The model is told where the request
+// had the whole conversation; else the agent learns that it has to send that.
+func TestSocketDeniedAfterUpstreamsEnd(t *testing.T) {
+	t.Parallel()
+	for _, whole := range []bool{true, false} {
+		t.Run(fmt.Sprintf("whole conversation %t", whole), func(t *testing.T) {
+			t.Parallel()
+			w := buildSocket(t, askAll, callsBash())
+			a := w.connect()
+			fields := `,"store":false`
+			if !whole {
+				a.create(userInput("hello"), fields)
+				fields += fmt.Sprintf(`,"previous_response_id":%q`, endOf(a.answer()).Get("response.id").Str)
+			}
+			a.create(userInput("do it"), fields)
+			request := w.pending(1)[0]
+			w.api.CutAll()
+			w.decide(request.ID, approvals.Decision{Action: approvals.ActionDeny})
+			got := a.answer()
+			switch end := endOf(got); {
+			case strings.Contains(strings.Join(got, ""), "sesame"):
+				t.Fatalf("the denied call has left: %s", got)
+			case whole && end.Get("type").Str != "response.completed":
+				t.Fatalf("got %s", end)
+			case !whole && (end.Get("error.code").Str != "previous_response_not_found" || end.Get("status").Int() != 400):
+				t.Fatalf("got %s", end)
+			}
+			a.create(userInput("hello"), `,"store":false`)
+			if end := endOf(a.answer()); end.Get("type").Str != "response.completed" {
+				t.Errorf("the next request: %s", end)
+			}
+		})
+	}
+}
+
 // An answer that the model API breaks off ends with an error, and what was held of it is void.
 func TestSocketUpstreamCut(t *testing.T) {
 	t.Parallel()

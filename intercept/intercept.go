@@ -367,7 +367,7 @@ func (e *Error) Status() int {
 		return e.HTTP
 	}
 	switch e.Code {
-	case CodeBadRequest:
+	case CodeBadRequest, CodePreviousNotFound:
 		return http.StatusBadRequest
 	case CodeClientRemoved:
 		return http.StatusUnauthorized

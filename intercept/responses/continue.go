@@ -82,7 +82,7 @@ func (s *resolution) continuation(outputs []string) (*intercept.Envelope, error)
 	switch {
 	case s.body.object.conversation != "" || s.req.conversation() != "":
 		body, err = strictjson.SetField(body, "input", list(outputs))
-	case (s.body.stored() && id != "") || fetched:
+	case (s.body.stored() && id != "" && !s.repeats()) || fetched:
 		if body, err = strictjson.SetField(body, "previous_response_id", []byte(strictjson.Quote(id))); err == nil {
 			body, err = strictjson.SetField(body, "input", list(outputs))
 		}
@@ -91,6 +91,12 @@ func (s *resolution) continuation(outputs []string) (*intercept.Envelope, error)
 	}
 	next.Body = body
 	return &next, err
+}
+
+// repeats reports whether the continuation has the whole conversation although the connection keeps the answer: the
+// connection may have ended while people decided, and the agent's request has the conversation too.
+func (s *resolution) repeats() bool {
+	return s.req.outgoing.Connected && !s.body.object.stored && s.req.previous() == ""
 }
 
 // fetch is the request for the response that continues this one, where an earlier

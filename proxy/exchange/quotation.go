@@ -88,16 +88,20 @@ func eachSequence(text []byte, visit func(sequence)) {
 	}
 }
 
-// Refusal returns the status and the message of an upstream's error, for an error that heldcall
-// writes itself. The message is left out if it may quote what is hidden from the agent, whose
-// request had the given body. limit bounds the bytes that are read.
-func (x *Exchange) Refusal(limit int, agents []byte) string {
+// Explain adds the status and the message of an upstream's error to one that heldcall writes itself, and its code where
+// that tells the agent to send the whole conversation. The message is left out if it may quote what is hidden from the
+// agent, whose request had the given body. limit bounds the bytes that are read.
+func (x *Exchange) Explain(e *intercept.Error, limit int, agents []byte) {
 	r := x.Response
-	text := " (" + statusText(r.Status()) + ")"
-	if body, err := r.ReadAll(limit); err == nil && IdentityEncoded(r.ContentEncoding()) {
-		text += string(x.Upstream.Redact([]byte(message(body, x.Next.Body, agents)))) // decoded: the body may have spelled the key otherwise
+	e.Reason += " (" + statusText(r.Status()) + ")"
+	body, err := r.ReadAll(limit)
+	if err != nil || !IdentityEncoded(r.ContentEncoding()) {
+		return
 	}
-	return text
+	e.Reason += string(x.Upstream.Redact([]byte(message(body, x.Next.Body, agents)))) // decoded: the body may have spelled the key otherwise
+	if gjson.GetBytes(body, "error.code").Str == string(intercept.CodePreviousNotFound) {
+		e.Code, e.HTTP = intercept.CodePreviousNotFound, r.Status()
+	}
 }
 
 // maxMessage is the longest message of an error that [message] returns, in bytes.

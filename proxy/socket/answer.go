@@ -26,6 +26,7 @@ type Answer struct {
 	sent     []func(error) // called at the end
 	broken   error         // the agent is away
 	begun    bool          // the agent knows the id of the response
+	over     bool          // the agent has the last message: what follows over HTTP would be taken for the next answer
 }
 
 // NewAnswer begins the answer to a request of the lane. ctx ends when the agent leaves.
@@ -47,7 +48,8 @@ func (a *Answer) Run(t *turn.Turn, explain func(error) *intercept.Error) {
 		a.end(interrupted(response))
 		return
 	}
-	a.lane.Refuse(a.ctx, explain(err))
+	e := explain(err)
+	a.fail(e.Status(), a.lane.session.Error(e))
 }
 
 // Head implements [turn.Agent].
@@ -120,6 +122,10 @@ func (a *Answer) event(part []byte) error {
 	if gjson.GetBytes(data, "type").Str == typeError {
 		data = errorMessage(statusOf(data), data)
 	}
+	if a.over {
+		return nil
+	}
+	a.over = ends(gjson.GetBytes(data, "type").Str)
 	if !a.begun {
 		if response := gjson.GetBytes(data, "response.id").Str; response != "" {
 			a.begun = true
@@ -151,8 +157,13 @@ func (a *Answer) open() {
 // fail sends an error.
 func (a *Answer) fail(status int, body []byte) { a.end(errorMessage(status, body)) }
 
-// end sends a last message.
-func (a *Answer) end(message []byte) { _ = a.send(message) }
+// end sends a last message, unless the agent has one.
+func (a *Answer) end(message []byte) {
+	if !a.over {
+		a.over = true
+		_ = a.send(message)
+	}
+}
 
 // send sends a message, also after the context has ended because heldcall stops.
 func (a *Answer) send(message []byte) error {

@@ -187,12 +187,13 @@ func (r *Response) begin(message []byte) {
 	r.first = r.render(message)
 }
 
-// statusOf is the status in an error, 502 where it has none that is one.
+// statusOf is the status of an error: the one in it, else that of its code.
 func statusOf(message []byte) int {
 	if status := int(gjson.GetBytes(message, "status").Int()); status >= 400 && status <= 599 {
 		return status
 	}
-	return http.StatusBadGateway
+	e := intercept.Error{Code: intercept.Code(gjson.GetBytes(message, "error.code").Str)}
+	return e.Status()
 }
 
 // next waits for the next message. The error is io.EOF after the last.

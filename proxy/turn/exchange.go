@@ -109,7 +109,7 @@ func (t *Turn) upstreamError(status int) State {
 		if t.exchange.Count == 1 {
 			refused.Reason, refused.HTTP = "the upstream refused the request", status
 		}
-		refused.Reason += t.exchange.Refusal(t.engine.Limits.MaxBody, t.request.Envelope.Body)
+		t.exchange.Explain(refused, t.engine.Limits.MaxBody, t.request.Envelope.Body)
 		return t.output.fail(refused)
 	}
 	if exchange.Redirects(status) {
