@@ -92,6 +92,7 @@ var floors = [][]string{
 		"approvals/secrets",
 		"approvals/store/embedded",
 		"console/watch",
+		"intercept/hooks",
 		"intercept/intercepttest",
 		"intercept/wrapped",
 		"proxy/packed",
@@ -129,6 +130,7 @@ var floors = [][]string{
 	{
 		"internal/policylearn",
 		"proxy/exchange",
+		"proxy/inner",
 		"proxy/results",
 	},
 	{

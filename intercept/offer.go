@@ -71,6 +71,11 @@ type Offer struct {
 // NewOffer reads the offer of a request.
 func NewOffer(r Request) *Offer { return &Offer{r.ToolNames(), r.Tool} }
 
+// OfferOf returns the offer of tools of which only the names are known.
+func OfferOf(names ...string) *Offer {
+	return &Offer{ToolNames{All: names}, func(string) (Tool, bool) { return Tool{}, false }}
+}
+
 // Tool returns the definition of a tool: see [Request].
 func (o *Offer) Tool(name string) (Tool, bool) { return o.tool(name) }
 

@@ -98,6 +98,10 @@ func (x *agentExchange) start(req *fasthttp.Request) (refusal *intercept.Error) 
 		return refusal
 	}
 	switch {
+	case x.route.hook != nil:
+		return x.answerHook(&r, &req.Header)
+	case x.route.label == proofRoute:
+		return x.answerProof(&req.Header)
 	case x.route.dialect == nil:
 		return x.passUngated(&r, &req.Header)
 	case opens:
@@ -290,6 +294,9 @@ func (p *Proxy) route(r *agentRequest) (route, *intercept.Error) {
 	path, err := normalPath(r.path)
 	if err != nil {
 		return none, badRequest(err.Error())
+	}
+	if own := ownRoute(path); own.label != "" {
+		return own, nil
 	}
 	return p.router.find(r.method, path)
 }

@@ -8,6 +8,7 @@ import (
 
 	"github.com/bmatcuk/doublestar/v4"
 	"github.com/heldcall/heldcall/intercept"
+	"github.com/heldcall/heldcall/intercept/hooks"
 	"github.com/heldcall/heldcall/proxy/upstream"
 )
 
@@ -42,7 +43,8 @@ type route struct {
 	upstream *upstream.Client
 	dialect  intercept.Dialect // nil: the route carries no calls
 	path     string            // normalised, after the upstream's prefix
-	label    string            // for metrics: a dialect's name, ungated, allowed, refused or unknownRoute
+	label    string            // for metrics: a dialect's name, ungated, allowed, refused, hook, proof or unknownRoute
+	hook     *hooks.Form       // of the client whose hook asks, nil for other routes
 }
 
 // router finds routes. It is immutable.
@@ -72,18 +74,18 @@ func (r *router) find(method, path string) (route, *intercept.Error) {
 	}
 	for _, d := range r.dialects {
 		if canonical, ok := d.Gates(method, tail); ok {
-			return route{u, d, canonical, d.Name()}, nil
+			return route{upstream: u, dialect: d, path: canonical, label: d.Name()}, nil
 		}
 	}
 	plain := withoutDeployment(tail)
 	for _, group := range ungated {
 		if matches(group.pattern, plain) && slices.Contains(strings.Fields(group.methods), method) && !strings.Contains(tail, ":") && !r.gatedOtherwise(u.BasePath+tail, http.MethodPost) {
-			return route{u, nil, tail, "ungated"}, nil
+			return route{upstream: u, path: tail, label: "ungated"}, nil
 		}
 	}
 	for _, pattern := range r.allowed {
 		if (matches(pattern, tail) || matches(pattern, path)) && !r.gatedOtherwise(u.BasePath+tail, http.MethodPost, http.MethodGet) {
-			return route{u, nil, tail, "allowed"}, nil
+			return route{upstream: u, path: tail, label: "allowed"}, nil
 		}
 	}
 	return route{upstream: u, label: "refused"}, &intercept.Error{

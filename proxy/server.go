@@ -16,6 +16,7 @@ import (
 	"github.com/heldcall/heldcall/intercept"
 	"github.com/heldcall/heldcall/internal/memory"
 	"github.com/heldcall/heldcall/proxy/agentconn"
+	"github.com/heldcall/heldcall/proxy/inner"
 	"github.com/heldcall/heldcall/proxy/turn"
 	"github.com/heldcall/heldcall/proxy/upstream"
 	"github.com/oklog/ulid/v2"
@@ -46,6 +47,8 @@ type Proxy struct {
 	log       *slog.Logger
 	metrics   *metrics
 	turns     *turn.Engine
+	inner     *inner.Judge
+	releases  *inner.Releases
 	server    *fasthttp.Server
 	ln        *agentconn.Listener
 	served    chan error
@@ -80,6 +83,7 @@ func New(o Options) (*Proxy, error) {
 		served:    make(chan error, 1),
 		reclaimer: memoryReclaimer{free: o.FreeMemory, limit: o.GoLimit},
 		memory:    o.Memory,
+		releases:  inner.NewReleases(),
 		service:   service{opened: make(chan struct{}), stopped: make(chan struct{}), patience: o.StartPatience},
 	}
 	if p.log == nil {
@@ -119,6 +123,7 @@ func (p *Proxy) Provide(s Services) error {
 	}
 	p.options.Services = s
 	p.turns = p.newEngine()
+	p.inner = p.newInner()
 	return nil
 }
 
@@ -139,6 +144,7 @@ func (p *Proxy) newEngine() *turn.Engine {
 		Gate: o.Gate, Store: o.Turns, Keeper: o.Keeper, Dialects: o.Dialects,
 		Judge: o.Judge,
 		Used:  o.Used, Held: p.reclaimer.holdBegan, Log: p.log,
+		Left: p.releases.Released,
 	}, o.Registerer)
 	e.Conversations.Released, e.Conversations.Redact = o.Results, p.redact
 	return e
@@ -286,9 +292,13 @@ func (p *Proxy) refuseUnreadable(a agent, err error) {
 	a.response().Header.Set(headerTurn, ulid.Make().String())
 }
 
-// answerError writes an error in the shape of the dialect. If the route has none, it uses
-// the probable dialect of the client.
+// answerError writes an error in the shape of the dialect, or as the denial of a hook. If the route has no dialect, it uses
+// the probable one of the client.
 func (p *Proxy) answerError(a *agent, d intercept.Dialect, e *intercept.Error) {
+	if form := hookOf(&a.request().Header); form != nil {
+		a.refuseHook(form, e)
+		return
+	}
 	if d == nil {
 		d = p.spoken(&a.request().Header)
 	}

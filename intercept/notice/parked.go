@@ -84,6 +84,11 @@ func WaitsForApproval(tool, request string) string {
 	return fmt.Sprintf("This call of %s waits for a person's approval (request %s). It has not run. Go on with something else, or tell the user that it waits. Do not work around it.", tool, request)
 }
 
+// NotDecidedYet is the text for a call that its agent may make again, to learn the decision.
+func NotDecidedYet(tool, request string) string {
+	return fmt.Sprintf("Not decided yet: this call of %s waits for a person's approval (request %s). It has not run. Try it again later with exactly the same arguments; go on with something else in the meantime, or tell the user that it waits. Do not work around it.", tool, request)
+}
+
 // ApprovedLater is the text after its request was approved. Arguments are those that the
 // reviewer has set, "" for none.
 func ApprovedLater(tool, request, arguments, note, until string) string {

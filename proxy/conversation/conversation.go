@@ -91,7 +91,7 @@ func (c *Conversation) Identity() *Identity {
 	if c.continued.Run != "" && !task.HasMessage() {
 		id.Run = c.continued.Run // results of tools continue the task
 	} else {
-		id.Run, id.Derived = runOf(id.Principal.Tenant, id.Session+"-"+c.shared.Digests.hex(task, 4)), true
+		id.Run, id.Derived = RunOf(id.Principal.Tenant, id.Session+"-"+c.shared.Digests.hex(task, 4)), true
 	}
 	return id
 }

@@ -2,6 +2,7 @@ package conversation
 
 import (
 	"cmp"
+	"slices"
 	"strconv"
 	"strings"
 
@@ -45,10 +46,10 @@ func lengthPrefixed(parts ...string) string {
 // turnsKey is the key of the conversation's hidden turns.
 func (id *Identity) turnsKey() string { return id.Key(id.Session) }
 
-// runOf is the id of a run that an agent of the tenant has named. People steer runs by
+// RunOf is the id of a run that an agent of the tenant has named. People steer runs by
 // their id, so two tenants never share one: except for the default tenant, and wherever
 // it could be taken for another's, it ends in @TENANT.
-func runOf(tenant, name string) string {
+func RunOf(tenant, name string) string {
 	if tenant == DefaultTenant && !strings.Contains(name, "@") {
 		return name
 	}
@@ -62,7 +63,7 @@ var atSign = strings.NewReplacer("%", "%25", "@", "%40")
 func (r *Request) identify(info *intercept.Info, opening intercept.UserText, continued string, digests *Digests) Identity {
 	id := Identity{Principal: r.Principal, Model: info.Model, Session: cmp.Or(r.Session, info.Session, continued)}
 	if r.Run != "" {
-		id.Run, id.Named = runOf(r.Principal.Tenant, r.Run), true
+		id.Run, id.Named = RunOf(r.Principal.Tenant, r.Run), true
 	}
 	if id.Session != "" {
 		return id
@@ -73,4 +74,29 @@ func (r *Request) identify(info *intercept.Info, opening intercept.UserText, con
 	opening.Prefix = strings.Join([]string{r.Principal.Tenant, r.Principal.User, r.Principal.Agent, opening.Prefix}, "\x00")
 	id.Session, id.Opened = "s-"+digests.hex(opening, 8), true
 	return id
+}
+
+// conversationHeaders are those in which agents name a conversation as they name it to their hooks.
+var conversationHeaders = []string{"session-id", "session_id", "x-session-id", "thread-id", "thread_id", "conversation_id", "x-claude-code-session-id"}
+
+// NameDigests returns the digests of the names that the agent gives the conversation: in headers and in the body. Opening
+// words are no name.
+func (c *Conversation) NameDigests() (digests []string) {
+	add := func(digest string) {
+		if !slices.Contains(digests, digest) {
+			digests = append(digests, digest)
+		}
+	}
+	if who := c.sessionIdentity(); !who.Opened {
+		add(DigestHeader([]byte(who.Session)))
+	}
+	if session := c.Info().Session; session != "" {
+		add(DigestHeader([]byte(session)))
+	}
+	for _, header := range c.Request.sessionHeaders() {
+		if slices.Contains(conversationHeaders, header.Name) {
+			add(header.Digest)
+		}
+	}
+	return digests
 }

@@ -7,6 +7,7 @@ import (
 	"github.com/go-json-experiment/json"
 	"github.com/go-json-experiment/json/jsontext"
 
+	"github.com/heldcall/heldcall/approvals"
 	"github.com/heldcall/heldcall/intercept"
 )
 
@@ -89,6 +90,15 @@ func (h *JudgedResults) taintKeys(ctx context.Context) ([]string, *intercept.Err
 		}
 	}
 	return keys, nil
+}
+
+// TaintKeys returns the keys of the records that a conversation is tainted, by the names that its agent and heldcall have
+// for it.
+func TaintKeys(who approvals.Principal, names ...string) (keys []string) {
+	for _, name := range names {
+		keys = append(keys, PrincipalKey(who, "tainted session", name), PrincipalKey(who, "tainted thread", DigestHeader([]byte(name))))
+	}
+	return keys
 }
 
 // threadHeaders are headers in which agents name a thread or the one that has started it. Codex and opencode give

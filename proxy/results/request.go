@@ -2,13 +2,12 @@ package results
 
 import (
 	"fmt"
-	"slices"
 	"strings"
 	"time"
 
 	"github.com/heldcall/heldcall/approvals"
+	"github.com/heldcall/heldcall/approvals/judge"
 	"github.com/heldcall/heldcall/approvals/policy"
-	"github.com/heldcall/heldcall/approvals/policy/rule"
 	"github.com/heldcall/heldcall/proxy/conversation"
 )
 
@@ -16,27 +15,10 @@ import (
 // cause of a tainted run. The subject is missing: the call, and the texts about it. maxWait is
 // the longest time that people have; 0: as long as the policy allows.
 func NewRequest(c *conversation.Conversation, kind approvals.Kind, v *policy.Verdict, maxWait time.Duration) approvals.Request {
-	who, now := c.Identity(), time.Now().UTC()
-	q := approvals.Request{
-		Kind: kind, Principal: who.Principal, SessionID: who.Session, RunID: who.Run,
-		TurnID: c.Request.Turn, Dialect: c.Request.Dialect.Name(), Model: who.Model,
-		Resource: v.Resource, RiskLevel: v.Risk, Reason: v.Reason, Rule: v.Rule,
-		Context:   approvals.Context{LastUserMessage: Excerpt(c.Parsed.LastUser())},
-		Reviewers: v.Reviewers, RequiredApprovals: v.RequiredApprovals,
-		CreatedAt: now, OnTimeout: v.OnTimeout,
-	}
-	timeout := v.Timeout
-	if maxWait > 0 && maxWait < timeout { // a time-out before that of the rule denies
-		timeout, q.OnTimeout = maxWait, approvals.OnTimeoutDeny
-	}
-	q.ExpiresAt, q.Details.Escalation = now.Add(timeout), escalation(v.Escalate, now)
-	for _, d := range v.Demands {
-		q.Demands = append(q.Demands, approvals.Demand{
-			Rule: d.Rule, Reviewers: d.Reviewers, RequiredApprovals: d.RequiredApprovals, Escalation: escalation(d.Escalate, now),
-		})
-	}
-	q.Details.Tainted, q.Details.Passkey = c.Judged.Taint(), v.Passkey
-	q.Details.Flags = slices.Clip(v.Flags)
+	who := c.Identity()
+	from := judge.Origin{Principal: who.Principal, Session: who.Session, Run: who.Run, Turn: c.Request.Turn, Dialect: c.Request.Dialect.Name(), Model: who.Model}
+	q := from.NewRequest(kind, v, maxWait)
+	q.Context.LastUserMessage, q.Details.Tainted = Excerpt(c.Parsed.LastUser()), c.Judged.Taint()
 	if cause := q.Details.Tainted; cause != "" {
 		q.Details.Flags = append(q.Details.Flags, approvals.TaintFlag(cause))
 	}
@@ -44,14 +26,6 @@ func NewRequest(c *conversation.Conversation, kind approvals.Kind, v *policy.Ver
 		q.Details.Flags = append(q.Details.Flags, "The agent did not send results of earlier calls as results, so no rule has judged them.")
 	}
 	return q
-}
-
-// escalation is that of a request made now, nil for none.
-func escalation(e rule.Escalation, now time.Time) *approvals.Escalation {
-	if e.After <= 0 {
-		return nil
-	}
-	return &approvals.Escalation{At: now.Add(e.After), To: e.To}
 }
 
 // excerptLength is how much of the texts of user and model a request contains: enough to

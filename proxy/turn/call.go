@@ -4,7 +4,6 @@ import (
 	"cmp"
 	"encoding/json"
 	"fmt"
-	"slices"
 
 	"github.com/heldcall/heldcall/approvals"
 	"github.com/heldcall/heldcall/approvals/judge"
@@ -41,6 +40,15 @@ func (j *judgedCall) decision() (d approvals.Decision, ok bool) {
 // released reports whether the agent gets the call.
 func (j *judgedCall) released() bool {
 	return j.ruling.Action == intercept.Release || j.ruling.Action == intercept.Edit
+}
+
+// gotten is the released call as it runs.
+func (j *judgedCall) gotten() intercept.Call {
+	c := j.call
+	if j.ruling.Action == intercept.Edit {
+		c.Arguments = j.ruling.Arguments
+	}
+	return c
 }
 
 // starts returns the first message to the agent that the call starts, "" for another call and one that the agent does not get.
@@ -101,14 +109,11 @@ func (j *judgedCall) rule(action intercept.Action, outcome approvals.Outcome, me
 	j.outcome = outcome
 }
 
-// doubts are the reasons why the call is never allowed without asking: those of the wire, and that its tool is not
-// offered.
-func (j *judgedCall) doubts() []string {
-	if j.verdict.Unoffered == "" {
-		return j.call.Ambiguous
-	}
-	return append(slices.Clip(j.call.Ambiguous), j.verdict.Unoffered)
-}
+// judged is the call as the judge has judged it.
+func (j *judgedCall) judged() *judge.Case { return &judge.Case{Verdict: j.verdict, Policy: j.policy} }
+
+// doubts are those of [judge.Case.Doubts].
+func (j *judgedCall) doubts() []string { return j.judged().Doubts(j.call) }
 
 // edited is the value of the arguments that the call is released with.
 func (j *judgedCall) edited() json.RawMessage {

@@ -25,6 +25,8 @@ type Options struct {
 	// Used is called with the ids of the grants that decided a call. It must not wait. It
 	// may be nil.
 	Used func(grants ...string)
+	// Left is called with the calls that the agent gets, before they leave. It may be nil.
+	Left func(c *conversation.Conversation, calls []intercept.Call)
 	// Held is called when a hold begins. It may be nil.
 	Held func()
 	// Keeper stores held turns. Nil: a held turn ends with its connection, and has no
@@ -92,6 +94,9 @@ func (e *Engine) Record(ctx context.Context, events ...approvals.Event) error {
 
 // stops reports whether heldcall stops.
 func (e *Engine) stops() bool { return e.draining.Err() != nil }
+
+// Draining is closed when holds have to end.
+func (e *Engine) Draining() <-chan struct{} { return e.draining.Done() }
 
 // Drain ends every hold with an error for the agent; its requests stay with the
 // reviewers. New turns are refused.

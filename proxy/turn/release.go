@@ -72,6 +72,7 @@ func (r *review) allow(ctx context.Context, calls []intercept.Call) (allowed boo
 		r.engine.metrics.storeError("record")
 		return false, r.conversation.StoreError(err)
 	}
+	r.leave(list)
 	for _, j := range list {
 		j.left = true
 		j.charge.Keep()

@@ -275,13 +275,25 @@ func (r *review) gotten() (calls []intercept.Call) {
 		if !j.released() {
 			continue
 		}
-		c := j.call
-		if j.ruling.Action == intercept.Edit {
-			c.Arguments = j.ruling.Arguments
-		}
-		calls = append(calls, c)
+		calls = append(calls, j.gotten())
 	}
 	return calls
+}
+
+// leave reports the calls that the agent gets now, among some, as they run.
+func (r *review) leave(calls []*judgedCall) {
+	if r.engine.Left == nil {
+		return
+	}
+	var now []intercept.Call
+	for _, j := range calls {
+		if !j.left && j.released() {
+			now = append(now, j.gotten())
+		}
+	}
+	if len(now) > 0 {
+		r.engine.Left(r.conversation, now)
+	}
 }
 
 // logShadowed logs the verdict of a policy in shadow mode.

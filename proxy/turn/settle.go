@@ -47,6 +47,7 @@ func (t *Turn) settle() State {
 		return t.output.storeFailed("record", err)
 	}
 	if refusal == nil {
+		t.review.leave(t.review.calls)
 		t.conversation.Results.Released(approvedAmong(t.review.calls)...)
 		t.review.notReleased()
 		t.review.unsettled = nil
