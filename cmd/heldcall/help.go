@@ -50,6 +50,14 @@ func printNode(options kong.HelpOptions, ctx *kong.Context, node *kong.Node) err
 
 // examples are two command lines of each command.
 var examples = map[string]string{
+	"hook install":       "heldcall hook install claude-code --user\nheldcall hook install codex --user --url http://127.0.0.1:4141 --key-file key",
+	"hook status":        "heldcall hook status\nheldcall hook status codex",
+	"hook remove":        "heldcall hook remove claude-code --user\nheldcall hook remove cursor --user --yes",
+	"hook claude-code":   "heldcall hook claude-code --running\nheldcall hook claude-code --url http://127.0.0.1:4141 --key-file key",
+	"hook codex":         "heldcall hook codex --running\nheldcall hook codex --url http://127.0.0.1:4141 --key-file key",
+	"hook copilot":       "heldcall hook copilot --running\nheldcall hook copilot --url http://127.0.0.1:4141 --key-file key",
+	"hook cursor":        "heldcall hook cursor --running\nheldcall hook cursor --url http://127.0.0.1:4141 --key-file key",
+	"hook gemini":        "heldcall hook gemini --running\nheldcall hook gemini --url http://127.0.0.1:4141 --key-file key",
 	"serve":              "heldcall serve\nheldcall serve --config heldcall.yaml",
 	"run":                "heldcall run -- claude\nheldcall run --separate -- python agent.py",
 	"demo":               "heldcall demo\nheldcall demo --auto",

@@ -45,6 +45,7 @@ type program struct {
 	Secrets     secretsCommand     `cmd:"" group:"Steer agents:" help:"List, store and delete secrets that agents use without reading them."`
 	Delegations delegationsCommand `cmd:"" group:"Steer agents:" help:"Let another reviewer decide in your place, or list who does."`
 	Policy      policyCommand      `cmd:"" group:"Set up:" help:"Manage policy files."`
+	Hook        hookCommand        `cmd:"" group:"Set up:" help:"Answer a client's own hook before it runs a call."`
 	Config      configCommand      `cmd:"" group:"Set up:" help:"Manage configuration files."`
 	Token       tokenCommand       `cmd:"" group:"Set up:" help:"Create reviewer tokens."`
 	NATS        natsCommand        `cmd:"" group:"Set up:" name:"nats" help:"Manage an external NATS server."`
@@ -63,7 +64,11 @@ type streams struct {
 }
 
 func main() {
-	if err := hideMemory(); err != nil {
+	err := hideMemory()
+	if code, isHook := askHook(os.Args[1:], &streams{os.Stdin, os.Stdout, os.Stderr}); isHook {
+		os.Exit(code)
+	}
+	if err != nil {
 		fmt.Fprintf(os.Stderr, "heldcall: cannot hide its memory from other programs: %s\n", err)
 	}
 	if shoutrrr.IsChild(os.Args) { // heldcall started it, for one message of a channel

@@ -8,27 +8,8 @@ import (
 	"github.com/go-json-experiment/json/jsontext"
 )
 
-// Answer is what a client is to do with a call.
-type Answer struct {
-	Allow     bool
-	Arguments string // with which it runs, "" for those that it has
-	Reason    string // for the model, where it does not run
-}
-
 // blocked is the exit code with which clients do not run a call.
 const blocked = 2
-
-// Output is what a command writes, and how it ends.
-type Output struct {
-	Stdout, Stderr []byte
-	Exit           int
-}
-
-// output is an answer as a client takes it.
-type output struct {
-	body []byte // on standard output, or as the body of HTTP
-	Output
-}
 
 // noReason is the reason of a denial that has none: some clients run a call that was denied without one.
 const noReason = "heldcall did not allow this call. It has not run."
@@ -53,8 +34,7 @@ func (f *Form) answer(e *Event, a Answer) output {
 	if !a.Allow {
 		a = Answer{Reason: cmp.Or(a.Reason, noReason)}
 	}
-	o := f.render(e, a)
-	return o
+	return f.render(e, a)
 }
 
 // unchangeable returns why the client cannot run the call with other arguments, "" if it can.
@@ -108,7 +88,7 @@ func printed(v any) output {
 // members are those of a JSON object.
 type members = map[string]any
 
-func claudeCode(e *Event, a Answer) output {
+func (e *Event) claudeCode(a Answer) output {
 	decision := members{"hookEventName": "PreToolUse", "permissionDecision": "deny"}
 	if a.Allow {
 		decision["permissionDecision"] = "allow"
@@ -126,7 +106,7 @@ func claudeCode(e *Event, a Answer) output {
 }
 
 // codex takes nothing for an allowed call, and runs a call after an output that it does not understand.
-func codex(e *Event, a Answer) output {
+func (e *Event) codex(a Answer) output {
 	decision := members{"hookEventName": "PreToolUse"}
 	switch {
 	case !a.Allow:
@@ -139,7 +119,7 @@ func codex(e *Event, a Answer) output {
 	return printed(members{"hookSpecificOutput": decision})
 }
 
-func copilot(e *Event, a Answer) output {
+func (e *Event) copilot(a Answer) output {
 	switch {
 	case !a.Allow:
 		return printed(members{"permissionDecision": "deny", "permissionDecisionReason": a.Reason})
@@ -149,7 +129,7 @@ func copilot(e *Event, a Answer) output {
 	return printed(members{"permissionDecision": "allow", "modifiedArgs": e.updated(a.Arguments)})
 }
 
-func cursor(e *Event, a Answer) output {
+func (e *Event) cursor(a Answer) output {
 	switch {
 	case !a.Allow:
 		return printed(members{"permission": "deny", "user_message": a.Reason, "agent_message": a.Reason})
@@ -159,7 +139,7 @@ func cursor(e *Event, a Answer) output {
 	return printed(members{"permission": "allow", "updated_input": e.updated(a.Arguments)})
 }
 
-func gemini(e *Event, a Answer) output {
+func (e *Event) gemini(a Answer) output {
 	switch {
 	case !a.Allow:
 		return printed(members{"decision": "deny", "reason": a.Reason})

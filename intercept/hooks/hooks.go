@@ -2,15 +2,14 @@
 // which they take the answer: one table, with a row for each client. It does no I/O. What a client does when its hook
 // fails differs, and most run the call: so each form has a denial that the client cannot take for anything else.
 //
-// Read hooks.go (the table and the event), then answer.go (the answers as bodies of HTTP, and as the output of a
-// command).
+// Read forms.go (the table), hooks.go (the event), then answer.go (the answers as bodies of HTTP, and as the output of a
+// command), decision.go (the answer to heldcall's own command) and wire.go.
 package hooks
 
 import (
 	"cmp"
 	"errors"
 	"fmt"
-	"slices"
 	"strings"
 	"time"
 	"unicode"
@@ -32,36 +31,30 @@ type Form struct {
 	Client string
 	// Agents are the profiles with the names of the client's tools, and Tools those that its hooks name otherwise.
 	Agents, Tools []string
-	// Patience is how long the client waits for a hook whose time-out is not configured.
+	// Patience is how long the client waits for a hook whose time-out is not set.
 	Patience time.Duration
 	// Event is the only event that is answered, as the client names it.
 	Event  string
 	render func(*Event, Answer) output
 }
 
-// forms are those of all clients.
-var forms = []*Form{
-	{Client: "claude-code", Agents: []string{"claude-code"}, Patience: 600 * time.Second, Event: "PreToolUse", render: claudeCode},
-	{Client: "codex", Agents: []string{"codex"}, Tools: []string{"Bash"}, Patience: 600 * time.Second, Event: "PreToolUse", render: codex},
-	{Client: "copilot", Agents: []string{"copilot", "claude-code"}, Patience: 30 * time.Second, Event: "PreToolUse", render: copilot},
-	{Client: "cursor", Agents: []string{"cursor"}, Tools: []string{"Shell", "Read", "Write", "Grep", "Task"}, Patience: 60 * time.Second, Event: "preToolUse", render: cursor},
-	{Client: "gemini", Agents: []string{"gemini-cli"}, Patience: 60 * time.Second, Event: "BeforeTool", render: gemini},
+// Answer is what a client is to do with a call.
+type Answer struct {
+	Allow     bool
+	Arguments string // with which it runs, "" for those that it has
+	Reason    string // for the model, where it does not run
 }
 
-// Clients are the names of the clients, in their order.
-func Clients() (names []string) {
-	for _, f := range forms {
-		names = append(names, f.Client)
-	}
-	return names
+// Output is what a command writes, and how it ends.
+type Output struct {
+	Stdout, Stderr []byte
+	Exit           int
 }
 
-// Of returns the form of a client, nil if it has none.
-func Of(client string) *Form {
-	if i := slices.IndexFunc(forms, func(f *Form) bool { return f.Client == client }); i >= 0 {
-		return forms[i]
-	}
-	return nil
+// output is an answer as a client takes it.
+type output struct {
+	body []byte // on standard output, or as the body of HTTP
+	Output
 }
 
 // margin is how long before the client's own end the answer is there.

@@ -177,7 +177,7 @@ func TestAsShown(t *testing.T) {
 	}
 }
 
-// FuzzRead: what is read has a name, a session and arguments that are an object; and whatever was read, a denial has a
+// FuzzRead: an event that was read has a name, a session and arguments that are an object; and whatever was read, a denial has a
 // reason and no allowed form.
 func FuzzRead(f *testing.F) {
 	for _, test := range inputs {

@@ -4,6 +4,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"io/fs"
 	"os"
 	"path/filepath"
 
@@ -55,17 +56,25 @@ func (f *File) Write() error {
 	if err != nil {
 		return fmt.Errorf("write the policy: %w", err)
 	}
-	next, err := os.CreateTemp(filepath.Dir(name), filepath.Base(name)+".*")
-	if err != nil {
+	if err := Replace(name, f.after, info.Mode().Perm()); err != nil {
 		return fmt.Errorf("write the policy: %w", err)
 	}
-	_, err = next.Write(f.after)
-	err = errors.Join(err, next.Chmod(info.Mode().Perm()), next.Sync(), next.Close())
+	return nil
+}
+
+// Replace replaces the content of a file at once, or makes the file: no reader sees a part of it.
+func Replace(name string, content []byte, mode fs.FileMode) error {
+	next, err := os.CreateTemp(filepath.Dir(name), filepath.Base(name)+".*")
+	if err != nil {
+		return err
+	}
+	_, err = next.Write(content)
+	err = errors.Join(err, next.Chmod(mode), next.Sync(), next.Close())
 	if err == nil {
 		err = os.Rename(next.Name(), name)
 	}
 	if err != nil {
-		return fmt.Errorf("write the policy: %w", errors.Join(err, os.Remove(next.Name())))
+		return errors.Join(err, os.Remove(next.Name()))
 	}
 	return nil
 }

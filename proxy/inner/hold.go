@@ -25,7 +25,7 @@ const (
 	leftLook     = 100 * time.Millisecond // between two looks
 )
 
-// snapshot is what is stored of a held call.
+// snapshot is the stored form of a held call.
 type snapshot struct {
 	CallID  string            `json:"call_id"`
 	Request approvals.Request `json:"request"`

@@ -43,6 +43,7 @@ func (s *Server) attach(conn net.Conn, agent Agent) {
 		write(conn, answer{Refused: err.Error()})
 		return
 	}
+	s.serves(&agent, served.Proxy())
 	write(conn, answer{Attached: &Addresses{Proxy: served.Proxy(), Inbox: s.options.About.Inbox}})
 	ended := make(chan struct{})
 	go func() {
@@ -89,8 +90,15 @@ func (s *Server) join(agent *Agent) (reason string) {
 	case len(s.attached) >= maxAttached:
 		return fmt.Sprintf("it serves %d others already", maxAttached)
 	}
-	s.attached[agent] = true
+	s.attached[agent] = ""
 	return ""
+}
+
+// serves notes where an attached agent is served.
+func (s *Server) serves(agent *Agent, port string) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.attached[agent] = port
 }
 
 func (s *Server) leave(agent *Agent) {
@@ -101,16 +109,19 @@ func (s *Server) leave(agent *Agent) {
 	s.changed = make(chan struct{})
 }
 
-// agents returns the names of all agents, attached or not.
-func (s *Server) agents() []string {
+// agents returns the names and the ports of all agents, attached or not.
+func (s *Server) agents() (names []string, ports []Port) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	names := slices.Clone(s.options.About.Agents)
-	for agent := range s.attached {
+	names, ports = slices.Clone(s.options.About.Agents), slices.Clone(s.options.About.Ports)
+	for agent, port := range s.attached {
 		names = append(names, agent.Name)
+		if port != "" {
+			ports = append(ports, Port{agent.Folder, port})
+		}
 	}
 	slices.Sort(names)
-	return names
+	return names, ports
 }
 
 // Attached returns the number of attached agents.

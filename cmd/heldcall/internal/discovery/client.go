@@ -62,6 +62,26 @@ func List(ctx context.Context, all string) []Found {
 	return found
 }
 
+// PortsFor returns the ports of those agents among runs that work in a folder, or in the nearest one above it.
+func PortsFor(runs []Found, folder string) (ports []string) {
+	nearest := -1
+	for _, run := range runs {
+		for _, port := range run.Ports {
+			within, err := filepath.Rel(port.Folder, folder)
+			if err != nil || !filepath.IsLocal(within) || !isAddress(port.Proxy) {
+				continue
+			}
+			switch n := len(filepath.Clean(port.Folder)); {
+			case n > nearest:
+				nearest, ports = n, []string{port.Proxy}
+			case n == nearest && !slices.Contains(ports, port.Proxy):
+				ports = append(ports, port.Proxy)
+			}
+		}
+	}
+	return ports
+}
+
 // onLoopback reports whether a URL is one of this machine.
 func onLoopback(address string) bool {
 	u, err := url.Parse(address)

@@ -32,6 +32,13 @@ type About struct {
 	Console string   `json:"console"` // URL of the console on this machine, for commands
 	Inbox   string   `json:"inbox"`   // URL of the console for people
 	Agents  []string `json:"agents"`  // their names in requests
+	Ports   []Port   `json:"ports"`   // of the agents, for their hooks
+}
+
+// Port is where the requests of one agent are served.
+type Port struct {
+	Folder string `json:"folder"` // in which the agent works
+	Proxy  string `json:"proxy"`  // host:port
 }
 
 // Agent is an agent that is to be attached. Its key of a model API is never sent.

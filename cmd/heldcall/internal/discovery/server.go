@@ -27,7 +27,7 @@ const (
 
 // Options configures [Claim.Serve].
 type Options struct {
-	About  About    // its Agents are those that are not attached
+	About  About    // its Agents and Ports are those that are not attached
 	Config string   // digest of the configuration file; an agent with another one is refused
 	Tokens []string // SHA-256 of the tokens of reviewers, in hex
 	// Attach serves one more agent until [Attachment.Leave]. Nil: all agents are refused.
@@ -45,8 +45,8 @@ type Server struct {
 	stop     context.CancelFunc
 
 	mu       sync.Mutex
-	attached map[*Agent]bool
-	changed  chan struct{} // closed when an agent has left
+	attached map[*Agent]string // the port of each, "" before it is served
+	changed  chan struct{}     // closed when an agent has left
 	closed   bool
 }
 
@@ -91,7 +91,7 @@ func (c *Claim) Serve(o Options) (*Server, error) {
 	if err := os.Chmod(name, 0o600); err != nil {
 		return nil, errors.Join(fmt.Errorf("restrict the socket of this run to its owner: %w", err), listener.Close())
 	}
-	s := &Server{options: o, socket: name, listener: listener, attached: map[*Agent]bool{}, changed: make(chan struct{})}
+	s := &Server{options: o, socket: name, listener: listener, attached: map[*Agent]string{}, changed: make(chan struct{})}
 	s.ctx, s.stop = context.WithCancel(context.Background())
 	s.conns.SetLimit(maxConns)
 	s.running.Go(s.accept)
@@ -148,7 +148,7 @@ func (s *Server) serve(conn net.Conn) {
 		write(conn, answer{Proofs: s.proofs(q.Nonce)})
 	case q.About:
 		about := s.options.About
-		about.Agents = s.agents()
+		about.Agents, about.Ports = s.agents()
 		write(conn, answer{About: &about})
 	}
 }

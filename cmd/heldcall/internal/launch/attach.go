@@ -100,7 +100,7 @@ func (h *Host) Serve(claim *discovery.Claim, heldcall *app.App, version, configF
 	console := "http://" + app.Reachable(strings.TrimPrefix(heldcall.ConsoleURL(), "http://"))
 	o := discovery.Options{
 		Config: config, Tokens: c.Console.TokenHashes(),
-		About: discovery.About{Version: version, Console: console, Inbox: cmp.Or(c.Console.URL, console), Agents: []string{c.Proxy.Agent}},
+		About: discovery.About{Version: version, Console: console, Inbox: cmp.Or(c.Console.URL, console), Agents: []string{c.Proxy.Agent}, Ports: []discovery.Port{{Folder: c.Policy.WorkDir, Proxy: app.Reachable(heldcall.ProxyAddr())}}},
 	}
 	if h.setup.Shared {
 		o.Attach = func(ctx context.Context, agent discovery.Agent) (discovery.Attachment, error) {
