@@ -316,12 +316,18 @@ func (s *hookServer) proves(ctx context.Context) error {
 	if want := hooks.Proof(s.digest, "server", nonce, request.URL.Host); err == nil && hmac.Equal(bytes.TrimSpace(body), []byte(want)) {
 		return nil
 	}
-	return errors.Join(fmt.Errorf("the server at %s does not prove that it knows the key; the key must be that of a client in proxy.clients", s.base), err)
+	if err == nil {
+		err = errors.New("the key must be that of a client in proxy.clients")
+	}
+	return fmt.Errorf("the server at %s does not prove that it knows the key: %w", s.base, err)
 }
 
 // do sends a request and returns the body of its answer.
 func (s *hookServer) do(request *http.Request) ([]byte, error) {
 	answer, err := s.client.Do(request)
+	if failed := (*url.Error)(nil); errors.As(err, &failed) {
+		err = failed.Err // without the address, which has the nonce
+	}
 	if err != nil {
 		return nil, err
 	}

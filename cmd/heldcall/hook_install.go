@@ -143,9 +143,11 @@ func (s *hookSettings) places(text []byte) (paths []string) {
 	return paths
 }
 
-// isHeldcallHook reports whether a command is that of heldcall's hook of a client.
+// isHeldcallHook reports whether a command is that of heldcall's hook of a client: as install writes it, under any name
+// of the program, or as people do.
 func isHeldcallHook(command, client string) bool {
-	return strings.Contains(command, "heldcall") && strings.Contains(command+" ", " hook "+client+" ")
+	hook := " hook " + client + " "
+	return strings.Contains(command, hook+"--timeout ") || (strings.Contains(command, "heldcall") && strings.Contains(command+" ", hook))
 }
 
 // without returns settings without heldcall's hooks. All other bytes stay, but for a file that has nothing else.

@@ -65,7 +65,7 @@ func (e *Event) updated(arguments string) jsontext.Value {
 	}
 	text, err := json.Marshal(map[string]string{patchField: arguments})
 	if err != nil { // it has invalid UTF-8
-		return jsontext.Value(e.input)
+		return e.input
 	}
 	return text
 }

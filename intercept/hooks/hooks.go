@@ -155,14 +155,13 @@ func (e *Event) read(f *Form, input jsontext.Value) error {
 		return fmt.Errorf("the arguments of %s are not a JSON object", shown(e.Call.Name))
 	}
 	e.input, e.Call.Arguments = input, string(input)
-	if f.Client != "codex" || e.Call.Name != patchTool {
-		return nil
+	if patch := members[patchField]; f.Client == "codex" && e.Call.Name == patchTool && len(members) == 1 && patch.Kind() == '"' { // as on the wire
+		text, err := jsontext.AppendUnquote(nil, patch)
+		if err != nil {
+			return fmt.Errorf("read the patch: %w", cut(err))
+		}
+		e.Call.Arguments, e.Call.FreeText, e.patched = string(text), true, true
 	}
-	var patch string
-	if json.Unmarshal(members[patchField], &patch) != nil || len(members) != 1 {
-		return nil // it is judged as it is
-	}
-	e.Call.Arguments, e.Call.FreeText, e.patched = patch, true, true // as on the wire
 	return nil
 }
 

@@ -207,26 +207,37 @@ func (a *asking) decides(q *approvals.Request) bool {
 
 // isOf reports whether a held turn is about the call with the same id.
 func (a *asking) isOf(ctx context.Context, turn string) bool {
+	held, stored := a.held(ctx, turn)
+	return stored && held.CallID == a.call.Call.ID
+}
+
+// held reads a held turn; stored is false for one that has ended meanwhile, or cannot be read.
+func (a *asking) held(ctx context.Context, turn string) (held snapshot, stored bool) {
 	text, err := a.Keeper.Load(ctx, turn)
-	var held snapshot
-	return err == nil && json.Unmarshal(text, &held) == nil && held.CallID == a.call.Call.ID
+	if err != nil {
+		return held, false
+	}
+	err = json.Unmarshal(text, &held)
+	return held, err == nil
 }
 
 // deniedBefore returns the answer to the same call if a person has denied it a moment ago.
 func (a *asking) deniedBefore(ctx context.Context, turn string) (*Answer, error) {
-	text, err := a.Keeper.Load(ctx, turn)
-	var held snapshot
-	if err != nil || json.Unmarshal(text, &held) != nil {
-		return nil, nil // it has ended meanwhile
+	held, stored := a.held(ctx, turn)
+	if !stored {
+		return nil, nil
 	}
 	q, err := a.Gate.Request(ctx, held.Request.ID)
-	if d, _ := q.FinalDecision(); err == nil && q.Status == approvals.StatusDenied && d.ReviewerID != approvals.ReviewerPolicy {
-		a.request = &q
-		answer := a.denied(approvals.OutcomeDeniedByPerson, d.Note, notice.DeniedAgain(a.call.Call.Name, d.Note))
-		settled, err := a.settle(ctx, answer)
-		return &settled, err
+	if err != nil {
+		return nil, err
 	}
-	return nil, nil
+	d, _ := q.FinalDecision()
+	if q.Status != approvals.StatusDenied || d.ReviewerID == approvals.ReviewerPolicy {
+		return nil, nil
+	}
+	a.request = &q
+	settled, err := a.settle(ctx, a.denied(approvals.OutcomeDeniedByPerson, d.Note, notice.DeniedAgain(a.call.Call.Name, d.Note)))
+	return &settled, err
 }
 
 // parkedKey is the key of the records of parked requests about the call.

@@ -137,13 +137,20 @@ func (a *asking) settle(ctx context.Context, answer Answer) (Answer, error) {
 	if released && a.Results != nil {
 		a.Results.Released(a.released())
 	}
+	answer.sent = a.whenSent(released)
+	return answer, nil
+}
+
+// whenSent returns what is done when the agent has got the answer, or its connection has ended before. released reports
+// that it has an approved call.
+func (a *asking) whenSent(released bool) func(error) {
 	attachment := a.attachment
 	a.attachment = nil
-	answer.sent = func(err error) {
-		switch {
-		case err != nil && released:
+	return func(err error) {
+		if err != nil && released {
 			a.restore()
-			fallthrough
+		}
+		switch {
 		case err != nil:
 			a.attachment = attachment
 			a.leave()
@@ -154,7 +161,6 @@ func (a *asking) settle(ctx context.Context, answer Answer) (Answer, error) {
 			a.report("keep a delivered call", func(ctx context.Context) error { return attachment.Deliver(ctx, heldturns.Delivery{}) })
 		}
 	}
-	return answer, nil
 }
 
 // released is the request about the call that runs.
