@@ -156,6 +156,32 @@ func TestHookComesBack(t *testing.T) {
 	}
 }
 
+// A call that waits, and a decision on a parked call, outlive heldcall.
+func TestHookOutlivesRestart(t *testing.T) {
+	t.Parallel()
+	var c app.Config
+	w := build(t, askAll, noModel, embedded, func(made *app.Config) { c = *made })
+	parked := w.hook(hookEvent("s1", "toolu_1", "make all"), "X-Heldcall-Deadline", "0.05")
+	first := w.pending(1)[0]
+	w.decide(first.ID, approvals.Decision{Action: approvals.ActionApprove})
+	q, stopped := w.hookAsks(hookEvent("s1", "toolu_2", "make test"))
+	w.restart(c)
+	if a := <-stopped; a.decision != "deny" || parked.decision != "deny" {
+		t.Errorf("at the stop: %+v, %+v", a, parked)
+	}
+	if a := w.hook(hookEvent("s1", "toolu_3", "make all")); a.decision != "allow" {
+		t.Errorf("the approval did not outlive the restart: %+v", a)
+	}
+	again, answer := w.hookAsks(hookEvent("s1", "toolu_4", "make test"))
+	if again.ID != q.ID {
+		t.Errorf("people are asked again: %s, then %s", q.ID, again.ID)
+	}
+	w.decide(again.ID, approvals.Decision{Action: approvals.ActionApprove})
+	if a := <-answer; a.decision != "allow" {
+		t.Errorf("after the approval: %+v", a)
+	}
+}
+
 // A grant decides the calls of hooks, and so does an aborted run.
 func TestHookGrantAndAbort(t *testing.T) {
 	t.Parallel()
