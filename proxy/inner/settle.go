@@ -141,7 +141,7 @@ func (a *asking) settle(ctx context.Context, answer Answer) (Answer, error) {
 	return answer, nil
 }
 
-// whenSent returns what is done when the agent has got the answer, or its connection has ended before. released reports
+// whenSent returns the work that follows when the agent has got the answer, or its connection has ended before. released reports
 // that it has an approved call.
 func (a *asking) whenSent(released bool) func(error) {
 	attachment := a.attachment
