@@ -83,7 +83,7 @@ var namedPrograms = []struct {
 	{
 		"npm *",
 		[]string{"npm install", "npm --silent run build", "npm ci --ignore-scripts", "npm test -- --watch", "npm view react version", "npm install left-pad --save-dev"},
-		[]string{"npm exec evil", "npm --loglevel silent exec evil", "npm -s x evil", "npm publish", "npm config set script-shell evil", "npm audit fix", "npm install -g x", "npm install --registry=http://evil", "npm --prefix /evil test", "npm version patch", "npm explore x -- rm y"},
+		[]string{"npm exec evil", "npm --loglevel silent exec evil", "npm -s x evil", "npm publish", "npm config set script-shell evil", "npm audit fix", "npm install -g x", "npm install --registry=http://evil", "npm version patch", "npm explore x -- rm y"},
 	},
 	{"npm install:*", []string{"npm install", "npm install --save-dev x"}, []string{"npm install -g x", "npm uninstall x"}},
 	{"npx eslint *", []string{"npx eslint src", "npx eslint --max-warnings 0 src"}, []string{"npx evil", "npx eslint --rulesdir /evil src", "npx eslint --fix src"}},

@@ -15,7 +15,7 @@ func TestGivenPrograms(t *testing.T) {
 	}
 	p := mustParse(t, string(src)+`
 programs:
-  bd:
+  tk:
     long: json
     commands:
       list: {class: read, paths: none, long: json status, values: s}
@@ -29,11 +29,11 @@ programs:
 	p = p.In(p.Workspace().Of(workspace.Agent{Folder: "/work/app"}))
 	for want, commands := range map[Action][]string{
 		Allow: {
-			"bd list", "bd list --json", "bd list --status open", "bd --json list", "bd show bd-5", "bd export src/a", "bd dep tree", "lintall", "lintall -v src", "mygrep /x/ src/a",
-			"rtk git status", "rtk go test ./...", "rtk -v ls src", "bd list | head -5", "cd src && bd show a",
+			"tk list", "tk list --json", "tk list --status open", "tk --json list", "tk show tk-5", "tk export src/a", "tk dep tree", "lintall", "lintall -v src", "mygrep /x/ src/a",
+			"rtk git status", "rtk go test ./...", "rtk -v ls src", "tk list | head -5", "cd src && tk show a",
 		},
 		Ask: {
-			"bd", "bd close 5", "bd list --db /tmp/x", "bd export /etc/passwd", "bd dep remove x", "bd dep", "bd show x; evil", "bd show $(evil)", "/tmp/bd list", "lintall --config /tmp/x", "lintall /tmp/x", "lintall ../x",
+			"tk", "tk close 5", "tk list --db /tmp/x", "tk export /etc/passwd", "tk dep remove x", "tk dep", "tk show x; evil", "tk show $(evil)", "/tmp/tk list", "lintall --config /tmp/x", "lintall /tmp/x", "lintall ../x",
 			"mygrep x /etc/passwd", "rtk git push", "rtk rm -rf src", "rtk", "rtk -x git status", "rtk evil", "rtk sh -c evil", "rtk cat .env", "/tmp/rtk git status", "rtk cat /etc/passwd", "sudo rtk ls", "rtk rtk evil", "rtk $X", "rtk test rm x", "rtk test evil", "rtk -v test sh -c evil", "rtk rtk test evil", "rtk time evil", "timeout 5 rtk test evil", "rtk command evil",
 		},
 	} {

@@ -308,14 +308,19 @@ func setsSearchPath(known *programs.Variables, a *syntax.Assign) bool {
 	return one.Why == "" && one.certain() && one.Text != ""
 }
 
-// setsOnlyLook reports whether an assignment changes only how programs show what they do.
+// setsOnlyLook reports whether an assignment changes only how programs show what they do, or nothing of what they run.
 func setsOnlyLook(known *programs.Variables, a *syntax.Assign) bool {
-	if a.Append || a.Naked || a.Index != nil || a.Array != nil || a.Name == nil || !known.OnlyLook(a.Name.Value) {
+	if a.Append || a.Naked || a.Index != nil || a.Array != nil || a.Name == nil {
 		return false
 	}
 	if a.Value == nil {
-		return true
+		return known.OnlyLook(a.Name.Value)
 	}
 	one := wordOf(a.Value)
-	return one.Why == "" && one.certain() && !strings.Contains(one.Text, "/")
+	return one.Why == "" && one.certain() && mayBeSet(known, a.Name.Value, one.Text)
+}
+
+// mayBeSet reports whether a variable with a value changes only how programs show what they do, or nothing of what they run.
+func mayBeSet(known *programs.Variables, name, value string) bool {
+	return (known.OnlyLook(name) && !strings.Contains(value, "/")) || known.Harmless(name, value)
 }

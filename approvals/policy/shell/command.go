@@ -77,7 +77,7 @@ func (f *finder) withoutGlobals(c *Command) []*Command {
 		same = append(same, to)
 	}
 	short := plain(rest...)
-	for i := 1; i < rest[1]; i++ {
+	for i := 1; len(rest) > 1 && i < rest[1]; i++ {
 		if !slices.Contains(folders, i) {
 			short.source.leftOut = append(short.source.leftOut, c.Words[i])
 		}
@@ -99,6 +99,9 @@ func (f *finder) findInner(c *Command, words []word, depth int) {
 		c.kind.transparent = w.Transparent && !strings.Contains(c.Words[0], "/")
 	}
 	found := f.table.look(words)
+	if c.Words[0] == "env" && len(found.own) > 0 && !slices.ContainsFunc(found.own, func(one word) bool { return !f.table.setsLook(one) }) {
+		c.kind.transparent = true
+	}
 	if depth == maxThrough {
 		c.opaque = true
 		return

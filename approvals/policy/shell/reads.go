@@ -53,6 +53,13 @@ func (f *finder) assigned(c *Command, own []word) {
 	}
 }
 
+// setsLook reports whether a word in front of the command that env runs sets a variable as an assignment may that changes
+// nothing of what runs.
+func (t *Programs) setsLook(one word) bool {
+	name, value, found := strings.Cut(one.Text, "=")
+	return found && one.certain() && mayBeSet(&t.Variables, name, value)
+}
+
 // readsScript reports whether a command runs its input.
 func (f *finder) readsScript(c *Command) bool {
 	operands := false

@@ -55,4 +55,5 @@ type Entry struct {
 
 	bare   bool
 	option string
+	never  *Program // whose operands have its rules; nil: none
 }

@@ -67,6 +67,11 @@ func (t *Table) readEntry(r *strictyaml.Reader, n *yaml.Node, path string, class
 		{Name: "paths", Read: r.SetText(&operands)},
 		{Name: "skip", Read: func(n *yaml.Node, path string) { e.Skip = r.Number(n, path, 0) }},
 		{Name: "bare", Read: r.SetBool(&e.bare)},
+		{Name: "never", Read: func(n *yaml.Node, path string) {
+			if text, ok := r.Text(n, path); ok {
+				e.never = &Program{operands: operandRules{never: strings.Fields(text)}}
+			}
+		}},
 	})
 	e.Operands = Operands(operands)
 	for _, name := range names {
@@ -151,10 +156,15 @@ func (t *Table) classOf(argv []string, wild []bool) (Entry, int) {
 	if name != argv[0] {
 		named = slices.Concat([]string{name}, argv[1:])
 	}
-	if e.Class.OnlyKnown() && !allKnown(t.may(named, wild, true), argv, length, e) {
+	if e.Class.OnlyKnown() && (e.bars(argv[length:]) || !allKnown(t.may(named, wild, true), argv, length, e)) {
 		e.Class, e.Why = Unknown, "has options or operands that the table does not list"
 	}
 	return e, length
+}
+
+// bars reports whether a word after the subcommand is one with which the entry does not hold.
+func (e *Entry) bars(rest []string) bool {
+	return e.never != nil && slices.ContainsFunc(rest, e.never.barred)
 }
 
 // dashed returns a command with a dash in front of options that may have none.

@@ -16,7 +16,7 @@ type Program struct {
 	prints   bool   // every word that is not an option is printed
 	operands operandRules
 	commands map[string]*Program
-	folder   string // the option, in front of the subcommand, whose value is a folder to work in
+	folders  []string // the options, in front of the subcommand, whose value is a folder to work in
 	given    given
 }
 
@@ -137,6 +137,9 @@ func (w *optionWalk) word(word string, wild bool) bool {
 func (w *optionWalk) takeValue(word string, wild bool) bool {
 	limits := w.limits
 	w.value, w.limits = false, nil
+	if word == "-" && slices.Contains(limits, word) {
+		return true
+	}
 	return w.mayBeValue(word, wild) && (limits == nil || (!wild && begins(word, limits)))
 }
 
@@ -269,16 +272,16 @@ func (t *Table) TakesScript(program string) bool {
 }
 
 // WithoutGlobals returns the words of a command without the listed options in front of its
-// subcommand, as indices, and the indices of the folders to which they change. ok is false if there
-// are no such options, or others.
+// subcommand, as indices, and the indices of the folders to which they change. Of a program without subcommands only the
+// options of folders are left out. ok is false if there are no such options, or others.
 func (t *Table) WithoutGlobals(argv []string) (rest, folders []int, ok bool) {
 	p := t.options[argv[0]]
-	if p == nil || p.commands == nil {
+	if p == nil || (p.commands == nil && p.folders == nil) {
 		return nil, nil, false
 	}
-	i := 1
+	i, kept := 1, []int{0}
 	for ; i < len(argv) && isOption(argv[i]); i++ {
-		if p.folder != "" && argv[i] == p.folder {
+		if slices.Contains(p.folders, argv[i]) {
 			i++
 			folders = append(folders, i)
 			continue
@@ -290,14 +293,18 @@ func (t *Table) WithoutGlobals(argv []string) (rest, folders []int, ok bool) {
 		if limits := p.valued.limited[argv[i]]; limits != nil && (i+1 == len(argv) || !begins(argv[i+1], limits)) {
 			return nil, nil, false
 		}
+		from := i
 		if takesNext {
 			i++
 		}
+		for ; p.commands == nil && from <= i; from++ {
+			kept = append(kept, from)
+		}
 	}
-	if i == 1 || i >= len(argv) {
+	if i == 1 || i > len(argv) || (p.commands == nil && folders == nil) || (p.commands != nil && i == len(argv)) {
 		return nil, nil, false
 	}
-	rest = []int{0}
+	rest = kept
 	for ; i < len(argv); i++ {
 		rest = append(rest, i)
 	}

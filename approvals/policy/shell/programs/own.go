@@ -20,6 +20,7 @@ type own struct {
 	local    map[string]*Program
 	endings  map[string][]string // of scripts, by interpreter
 	options  map[string]*Program // in front of a script, by interpreter
+	programs map[string]*Program // see classes.yaml, by program and subcommand
 	never    map[string]bool
 	states   map[string]bool // subcommands of code hosts: see classes.yaml
 	fields   map[string]bool
@@ -57,6 +58,7 @@ func (o *own) keys(r *strictyaml.Reader) []strictyaml.Key {
 					r.Members(n, path, func(name, value *yaml.Node, _ string) { o.endings[name.Value] = strings.Fields(value.Value) })
 				}},
 				{Name: "options", Read: programs(&o.options)},
+				{Name: "programs", Read: programs(&o.programs)},
 				{Name: "never", Read: setNames(r, &o.never)},
 			})
 		}},
@@ -90,7 +92,29 @@ func (o *own) classOf(t *Table, name string, argv []string) (Entry, int) {
 	if at := o.script(interpreter, argv, length); at > 0 && o.harmless(argv[at:]) {
 		return Entry{Class: Project, Why: "runs a script of the project", Script: at}, length
 	}
+	if len(argv) > 1 && o.runsProgram(name+" "+argv[1], argv) {
+		return Entry{Class: Project, Why: "builds and runs the program of the project", Script: 1}, 2
+	}
 	return Entry{}, 0
+}
+
+// runsProgram reports whether a command builds the program of the project and runs it: options in front of the program's own
+// words are known, and no word is one of never.
+func (o *own) runsProgram(subcommand string, argv []string) bool {
+	p := o.programs[subcommand]
+	if p == nil || !o.harmless(argv[2:]) {
+		return false
+	}
+	walk := optionWalk{at: p}
+	for i := 2; i < len(argv); i++ {
+		if argv[i] == "--" || (!walk.value && !isOption(argv[i])) {
+			return true
+		}
+		if !walk.word(argv[i], false) {
+			return false
+		}
+	}
+	return true
 }
 
 // environments are the folders of virtual environments of Python in a project.
@@ -161,7 +185,7 @@ func (t *Table) showsHelp(name string, argv []string) bool {
 	}
 	text := strings.Join(append([]string{name}, argv[1:n]...), " ")
 	if n == 1 {
-		return t.isKnown(name, name)
+		return t.isKnown(name, name) || t.tasks.own.versions[name]
 	}
 	_, isStated := t.stated[text] // git runs man, or what a setting names
 	return isStated && name != "git" && !t.coverage.starts[text] && !t.coverage.starts[text+" --"]

@@ -100,7 +100,9 @@ func among(all map[string]bool, word string) bool {
 
 // MayRun reports whether the wrapper may run a program of a name. The name of a builtin of shells may be a command of its own to a
 // program that a policy gives, such as test of rtk, which runs the words after it.
-func (w *Wrapper) MayRun(name string) bool { return !w.Given || !slices.Contains(builtins, name) }
+func (w *Wrapper) MayRun(name string) bool {
+	return !w.own[name] && !((w.Given || w.own != nil) && slices.Contains(builtins, name))
+}
 
 // Wrapper is how a program runs another one, or nil.
 func (t *Table) Wrapper(word string) *Wrapper {
@@ -128,11 +130,15 @@ func (t *Table) RunsOthers(word string) bool {
 // Variables are the known environment variables.
 type Variables struct {
 	look        map[string]bool
+	settings    map[string]bool // NAME=value
 	searchPaths map[string]bool
 }
 
-// OnlyLook reports whether a variable changes only how programs show what they do.
+// OnlyLook reports whether a variable changes only how programs show what they do, whatever its value.
 func (v *Variables) OnlyLook(name string) bool { return v.look[name] }
+
+// Harmless reports whether a variable with a value changes neither what runs nor where it looks.
+func (v *Variables) Harmless(name, value string) bool { return v.settings[name+"="+value] }
 
 // SearchPath reports whether a variable names folders from which a program loads code.
 func (v *Variables) SearchPath(name string) bool { return v.searchPaths[name] }
@@ -203,5 +209,6 @@ type Wrapper struct {
 	Scripts     bool
 	Shell       bool
 	Transparent bool
-	Given       bool // by a policy
+	Given       bool            // by a policy
+	own         map[string]bool // names of its own commands; nil: every word may be a program
 }

@@ -19,8 +19,30 @@ type started struct {
 
 // launcher is words that start a program of the project.
 type launcher struct {
-	words []string
-	only  map[string]bool // nil: any check
+	words   []string
+	only    map[string]bool // nil: any check
+	options *Program        // that may follow the words; nil: none
+}
+
+// own returns how many words of a command are the launcher's: its words, and options that change nothing of what it starts.
+// It returns 0 for another command.
+func (l *launcher) own(argv []string, wild []bool) int {
+	n := len(l.words)
+	if len(argv) <= n || !slices.Equal(argv[:n], l.words) {
+		return 0
+	}
+	walk := optionWalk{at: l.options}
+	for n < len(argv) && (walk.value || isOption(argv[n])) {
+		isWild := wild != nil && wild[n]
+		if isWild || !walk.word(argv[n], isWild) {
+			return 0
+		}
+		n++
+	}
+	if n == len(argv) {
+		return 0
+	}
+	return n
 }
 
 func (s *started) keys(r *strictyaml.Reader) []strictyaml.Key {
@@ -37,6 +59,7 @@ func (s *started) keys(r *strictyaml.Reader) []strictyaml.Key {
 func (s *started) readLauncher(r *strictyaml.Reader, n *yaml.Node, path string) {
 	var names []string
 	var only map[string]bool
+	var options *Program
 	r.Mapping(n, path, []strictyaml.Key{
 		{Name: "of", Read: func(n *yaml.Node, path string) {
 			r.List(n, path, "names", func(n *yaml.Node, path string) {
@@ -46,21 +69,19 @@ func (s *started) readLauncher(r *strictyaml.Reader, n *yaml.Node, path string) 
 			})
 		}},
 		{Name: "only", Read: setNames(r, &only)},
+		{Name: "options", Read: func(n *yaml.Node, path string) { options = readProgram(r, n, path, nil) }},
 	})
 	for _, name := range names {
 		words := strings.Fields(name)
-		s.launchers[words[0]] = append(s.launchers[words[0]], launcher{words, only})
+		s.launchers[words[0]] = append(s.launchers[words[0]], launcher{words, only, options})
 	}
 }
 
 // launched returns the entry of the check that a launcher starts, or none.
 func (t *Table) launched(argv []string, wild []bool) (Entry, int) {
 	for _, l := range t.tasks.started.launchers[argv[0]] {
-		n := len(l.words)
-		if len(argv) <= n || !slices.Equal(argv[:n], l.words) || (l.only != nil && !l.only[argv[n]]) {
-			continue
-		}
-		if strings.Contains(argv[n], "/") {
+		n := l.own(argv, wild)
+		if n == 0 || (l.only != nil && !l.only[argv[n]]) || strings.Contains(argv[n], "/") {
 			continue
 		}
 		e, length := t.classOf(argv[n:], after(wild, n))

@@ -36,6 +36,7 @@ var Known = sync.OnceValue(func() *Table {
 		{Name: "interpreters", Read: setNames(r, &t.interpreters)},
 		{Name: "runners", Read: setNames(r, &t.runners)},
 		{Name: "environment", Read: setNames(r, &t.Variables.look)},
+		{Name: "environment_values", Read: setNames(r, &t.Variables.settings)},
 		{Name: "search_paths", Read: setNames(r, &t.Variables.searchPaths)},
 		{Name: "writers", Read: setNames(r, &t.writers)},
 		{Name: "searchers", Read: setNames(r, &t.searchers)},
@@ -106,7 +107,11 @@ func readProgram(r *strictyaml.Reader, n *yaml.Node, path string, more moreKeys)
 		{Name: "words", Read: setNames(r, &p.words)},
 		{Name: "word_values", Read: setNames(r, &p.valued.words)},
 		{Name: "long_values", Read: setNames(r, &p.longValues)},
-		{Name: "folder", Read: r.SetText(&p.folder)},
+		{Name: "folder", Read: func(n *yaml.Node, path string) {
+			if text, ok := r.Text(n, path); ok {
+				p.folders = strings.Fields(text)
+			}
+		}},
 		{Name: "script", Read: r.SetText(&p.script)},
 		{Name: "prints", Read: r.SetBool(&p.prints)},
 		{Name: "outputs", Read: func(n *yaml.Node, path string) {
@@ -152,6 +157,7 @@ func readWrapper(r *strictyaml.Reader, n *yaml.Node, path string) *Wrapper {
 		{Name: "scripts", Read: r.SetBool(&w.Scripts)},
 		{Name: "shell", Read: r.SetBool(&w.Shell)},
 		{Name: "plain", Read: r.SetBool(&w.Transparent)},
+		{Name: "own", Read: setNames(r, &w.own)},
 	}...))
 	return w
 }
