@@ -23,6 +23,7 @@ type evaluation struct {
 	vars       map[string]any      // of conditions; nil: not needed yet
 	reads      map[*rule.Rule]bool // see concernsReads
 	whole      bool                // rules that allow also cover scripts of more than a list of commands
+	translated bool                // see asShell
 }
 
 func (p *Policy) evaluate(c Call) *evaluation {
@@ -32,6 +33,18 @@ func (p *Policy) evaluate(c Call) *evaluation {
 // again returns the evaluation of another call in place of this one, within the same bound.
 func (e *evaluation) again(c Call) *evaluation {
 	return &evaluation{policy: e.policy, c: e.c.Again(c, parseRules{e.policy}), granted: e.granted}
+}
+
+// asShell returns the basis on which rules allow a script of PowerShell by the commands of a shell that do the same. Grants
+// are for calls as they are.
+func (e *evaluation) asShell() (rule.Basis, bool) {
+	c, ok := e.c.AsShell()
+	if !ok || e.translated {
+		return rule.Basis{}, false
+	}
+	other := &evaluation{policy: e.policy, c: e.c.Again(c, parseRules{e.policy}).As(e.c.Call.Tool), translated: true}
+	v := newQuestion(other).judge()
+	return rule.Basis{Action: Allow, Rule: v.Rule, Reason: v.Reason}, v.Action == Allow && !v.ByDefault && other.c.Steps() >= 0
 }
 
 // match compares a deny or ask pattern and the condition of its rule with the call.

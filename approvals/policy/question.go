@@ -44,6 +44,11 @@ func (q *question) judge() Verdict {
 	}
 	v := q.judgeUnasked(by, byRule)
 	v.ByDefault = !byRule
+	if v.Action == Ask && !byRule && q.denied.match == match.No {
+		if by, ok := q.e.asShell(); ok {
+			return q.verdict(by)
+		}
+	}
 	return v
 }
 

@@ -2,6 +2,7 @@ package call
 
 import (
 	"cmp"
+	"regexp"
 	"slices"
 	"strings"
 
@@ -189,6 +190,9 @@ func beforeSubcommand(use *shell.Use) []string {
 	return words
 }
 
+// ancestor is a commit that git counts from the one that is checked out.
+var ancestor = regexp.MustCompile(`^(?:HEAD|@)(?:[~^][0-9]*)+$`)
+
 // goTools are programs whose operands are packages.
 var goTools = []string{"go", "golangci-lint", "staticcheck", "revive", "govulncheck", "errcheck"}
 
@@ -202,6 +206,9 @@ func (e *Execution) wordOutside(word string, in area) string {
 	}
 	if slices.Contains(goTools, program) {
 		word = strings.TrimSuffix(word, "...") // every package below
+	}
+	if program == "git" && ancestor.MatchString(word) {
+		return "" // Windows reads the name of a file in the same folder, at most
 	}
 	if from, to, found := strings.Cut(word, ".."); found && program == "git" && shell.IsOperand(word) { // revisions
 		return cmp.Or(e.wordOutside(from, in), e.wordOutside(strings.TrimPrefix(to, "."), in))

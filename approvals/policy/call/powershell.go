@@ -18,19 +18,32 @@ import (
 //go:embed powershell.yaml
 var powershellFile []byte
 
-// cmdlet is a cmdlet of PowerShell that only reads: see powershell.yaml.
+// cmdlet is a cmdlet of PowerShell: see powershell.yaml.
 type cmdlet struct {
 	paths, texts, switches map[string]bool // parameters in lower case, without a dash
 	operands               bool            // operands are paths
 	search                 bool            // its one operand is the text that it looks for
 	files                  bool            // it passes files on
 	content                bool            // it shows the content of files, also of those that it is given
+	first                  bool            // only its first operand is a path
+	as                     string          // the program that writes its paths as it does; "": it only reads
 }
 
-var cmdlets = sync.OnceValue(func() map[string]*cmdlet {
+func cmdlets() map[string]*cmdlet { return powershell().cmdlets }
+
+func natives() map[string]bool { return powershell().programs }
+
+// powershellTable is what is known of PowerShell.
+type powershellTable struct {
+	cmdlets  map[string]*cmdlet
+	programs map[string]bool // that no cmdlet or alias has the name of
+}
+
+var powershell = sync.OnceValue(func() *powershellTable {
 	all := map[string]*cmdlet{}
+	table := &powershellTable{cmdlets: all}
 	r := &strictyaml.Reader{File: "powershell.yaml"}
-	r.Members(r.Root(powershellFile), "", func(name, value *yaml.Node, path string) {
+	readCmdlets := func(name, value *yaml.Node, path string) {
 		c := &cmdlet{}
 		r.Mapping(value, path, []strictyaml.Key{
 			{Name: "paths", Read: readWords(&c.paths)},
@@ -40,22 +53,28 @@ var cmdlets = sync.OnceValue(func() map[string]*cmdlet {
 			{Name: "search", Read: r.SetBool(&c.search)},
 			{Name: "files", Read: r.SetBool(&c.files)},
 			{Name: "content", Read: r.SetBool(&c.content)},
+			{Name: "first", Read: r.SetBool(&c.first)},
+			{Name: "as", Read: func(n *yaml.Node, path string) { c.as = r.OneOf(n, path, []string{"mkdir", "touch", "cp", "mv", "rm"}) }},
 		})
 		for one := range strings.SplitSeq(name.Value, ", ") {
 			all[strings.ToLower(one)] = c
 		}
+	}
+	r.Mapping(r.Root(powershellFile), "", []strictyaml.Key{
+		{Name: "programs", Read: readWords(&table.programs)},
+		{Name: "cmdlets", Read: func(n *yaml.Node, path string) { r.Members(n, path, readCmdlets) }},
 	})
 	if len(r.Errors) > 0 {
 		panic("internal error: the table of cmdlets is not well formed: " + r.Errors.Error())
 	}
-	return all
+	return table
 })
 
 // readsByPowerShell returns the tool of a call with a low risk if its script is nothing but pipelines of cmdlets, and of git,
 // that only read files of the workspace.
 func (c *Reading) readsByPowerShell() *Tool {
 	t := c.Tool
-	if !t.Builtin || !t.PowerShell || len(c.Resources()) != 1 || !c.Known.Workspace.HasFolders() || !c.onlyReadsFiles(c.Text) {
+	if !t.Builtin || !t.PowerShell || c.Kind != Plain || len(c.Resources()) != 1 || !c.Known.Workspace.HasFolders() || !c.onlyReadsFiles(c.Text) {
 		return t
 	}
 	low := *t
@@ -66,7 +85,7 @@ func (c *Reading) readsByPowerShell() *Tool {
 // onlyReadsFiles reports whether a text is such pipelines.
 func (c *Reading) onlyReadsFiles(text string) bool {
 	for pipeline := range strings.SplitSeq(text, ";") {
-		files, fed := false, false // files, and anything, come from the commands before
+		var given flow
 		for command := range strings.SplitSeq(pipeline, "|") {
 			words, ok := powershellWords(command)
 			if !ok || len(words) == 0 {
@@ -78,23 +97,32 @@ func (c *Reading) onlyReadsFiles(text string) bool {
 				if !c.onlyShowsRepository(words) {
 					return false
 				}
-			case known == nil, known.content && files, fed && len(known.paths) > 0 && !known.search: // texts that it is given may be paths
-				return false
-			case !c.staysInside(known, words[1:]):
+			case known == nil, known.as != "", !known.takes(given), !c.staysInside(known, words[1:]):
 				return false
 			default:
-				files = files || known.files
+				given.files = given.files || known.files
 			}
-			fed = true
+			given.any = true
 		}
 	}
 	return true
+}
+
+// takes reports whether a cmdlet reads nothing beside its paths when it is given something: texts may be paths, and files have
+// contents.
+func (k *cmdlet) takes(given flow) bool {
+	return !(k.content && given.files) && (!given.any || len(k.paths) == 0 || k.search)
 }
 
 // powershellWords returns the words of a command, where commas separate words too. It reports false for one with anything
 // that PowerShell may evaluate.
 func powershellWords(text string) (words []string, ok bool) {
 	var w wordReader
+	return w.all(text)
+}
+
+// all returns the words of a text.
+func (w *wordReader) all(text string) (words []string, ok bool) {
 	for _, r := range text {
 		if !w.read(r) {
 			return nil, false
@@ -110,6 +138,8 @@ type wordReader struct {
 	word   strings.Builder
 	quote  rune // 0: none is open
 	quoted bool // the word is a text in quotes
+	native bool // for a program: some signs within a word are its text
+	commas bool // a comma is between words
 }
 
 func (w *wordReader) end() {
@@ -130,12 +160,15 @@ func (w *wordReader) read(r rune) bool {
 	case w.quote != 0:
 		w.quote = 0
 	case r == ' ' || r == ',':
+		w.commas = w.commas || r == ','
 		w.end()
 	case w.quoted: // a word of its own begins, or a quote is doubled
 		return false
 	case r == '\'' || r == '"':
 		w.quote, w.quoted = r, true
 		return w.word.Len() == 0
+	case w.native && w.word.Len() > 0 && strings.ContainsRune("~=+", r):
+		w.word.WriteRune(r)
 	case strings.ContainsRune("(){}<>&@#%!^~=+", r):
 		return false
 	default:
@@ -146,30 +179,40 @@ func (w *wordReader) read(r rune) bool {
 
 // staysInside reports whether the parameters of a cmdlet are known, and its paths in the workspace and no secrets.
 func (c *Reading) staysInside(known *cmdlet, words []string) bool {
+	_, ok := c.pathsOf(known, words)
+	return ok
+}
+
+// pathsOf returns the paths of a cmdlet, with slashes. It reports false if a parameter is not known, or a path not in the
+// workspace or a secret.
+func (c *Reading) pathsOf(known *cmdlet, words []string) (paths []string, ok bool) {
 	texts := 0
 	for i := 0; i < len(words); i++ {
 		parameter, isParameter := strings.CutPrefix(words[i], "-")
 		parameter = strings.ToLower(parameter)
-		isPath := known.operands
+		isPath := known.operands && !(known.first && len(paths) > 0)
 		switch {
 		case isParameter && known.switches[parameter]:
 			continue
-		case isParameter && (known.paths[parameter] || known.texts[parameter]):
+		case isParameter && (known.paths[parameter] || known.texts[parameter] || parameter == "erroraction"):
 			isPath = known.paths[parameter]
-			if i++; i == len(words) {
-				return false
+			if i++; i == len(words) || (parameter == "itemtype" && !slices.Contains([]string{"directory", "file"}, strings.ToLower(words[i]))) {
+				return nil, false
 			}
 		case isParameter:
-			return false
+			return nil, false
 		}
 		if known.search && (!isParameter || parameter == "pattern") {
 			texts++
 		}
 		if isPath && !c.isReadable(known, words[i]) {
-			return false
+			return nil, false
+		}
+		if isPath {
+			paths = append(paths, strings.ReplaceAll(words[i], `\`, "/"))
 		}
 	}
-	return texts <= 1 // the next operand would be a path
+	return paths, texts <= 1 // the next operand would be a path
 }
 
 // isReadable reports whether a path, or all that a glob means, is in the workspace and may be shown. PowerShell has names that

@@ -317,10 +317,5 @@ func setsOnlyLook(known *programs.Variables, a *syntax.Assign) bool {
 		return known.OnlyLook(a.Name.Value)
 	}
 	one := wordOf(a.Value)
-	return one.Why == "" && one.certain() && mayBeSet(known, a.Name.Value, one.Text)
-}
-
-// mayBeSet reports whether a variable with a value changes only how programs show what they do, or nothing of what they run.
-func mayBeSet(known *programs.Variables, name, value string) bool {
-	return (known.OnlyLook(name) && !strings.Contains(value, "/")) || known.Harmless(name, value)
+	return one.Why == "" && one.certain() && known.Sets(a.Name.Value, one.Text)
 }

@@ -57,7 +57,7 @@ func (f *finder) assigned(c *Command, own []word) {
 // nothing of what runs.
 func (t *Programs) setsLook(one word) bool {
 	name, value, found := strings.Cut(one.Text, "=")
-	return found && one.certain() && mayBeSet(&t.Variables, name, value)
+	return found && one.certain() && t.Variables.Sets(name, value)
 }
 
 // readsScript reports whether a command runs its input.

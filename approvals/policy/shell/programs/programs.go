@@ -140,6 +140,11 @@ func (v *Variables) OnlyLook(name string) bool { return v.look[name] }
 // Harmless reports whether a variable with a value changes neither what runs nor where it looks.
 func (v *Variables) Harmless(name, value string) bool { return v.settings[name+"="+value] }
 
+// Sets reports whether setting a variable to a value changes only how programs show what they do, or nothing of what they run.
+func (v *Variables) Sets(name, value string) bool {
+	return (v.OnlyLook(name) && !strings.Contains(value, "/")) || v.Harmless(name, value)
+}
+
 // SearchPath reports whether a variable names folders from which a program loads code.
 func (v *Variables) SearchPath(name string) bool { return v.searchPaths[name] }
 
