@@ -355,7 +355,7 @@ func (e *Execution) secretsInWords() (found secretWords) {
 	searches, pattern := c.Known.Programs.Searches(of), c.Known.Programs.SearchPattern(of)
 	for i := range of.Words {
 		switch {
-		case i == 0:
+		case i == 0, of.LeavesOut(i):
 		case i > maxSecretWords, i != pattern && c.mayShowSecret(of, i, searches), of.SelectsNames() && c.isSecretWord(expressionSigns.Replace(of.Words[i]), false):
 			found.at = append(found.at, i)
 		}

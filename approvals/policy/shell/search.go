@@ -1,6 +1,7 @@
 package shell
 
 import (
+	"path"
 	"regexp"
 	"slices"
 	"strings"
@@ -72,4 +73,23 @@ func (c *Command) ShowsEnvironment(i int) bool {
 		return psEnvironment.MatchString(word) && !psValue.MatchString(before)
 	}
 	return word == "env" && slices.Contains(scriptRunners, c.Words[0]) && slices.Contains([]string{"run", "run-script"}, before)
+}
+
+// LeavesOut reports whether word i of find is a pattern of the files that it leaves out: -not -path '*/.git/*', or
+// -path ./.git -prune -o. In brackets, or negated twice, the pattern may mean others.
+func (c *Command) LeavesOut(i int) bool {
+	at := func(k int) string {
+		if k < 1 || k >= len(c.Words) {
+			return ""
+		}
+		return c.Words[k]
+	}
+	isNot := func(k int) bool { return at(k) == "-not" || at(k) == "!" }
+	switch {
+	case path.Base(c.Words[0]) != "find", slices.Contains(c.Words, "("), !slices.Contains([]string{"-name", "-iname", "-path", "-ipath", "-wholename"}, at(i-1)), isNot(i - 3):
+		return false
+	case isNot(i - 2):
+		return true
+	}
+	return at(i+1) == "-prune" && (at(i+2) == "-o" || at(i+2) == "-or")
 }

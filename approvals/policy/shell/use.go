@@ -160,7 +160,7 @@ func (u *Use) paths(entry programs.Entry, length int) []PathUse {
 			if entry.Operands == programs.FirstPaths && len(word.Text) > 2 {
 				return found
 			}
-			if value := optionValue(word.Text); value != "" {
+			if value := optionValue(word.Text); value != "" && !(u.Class == programs.Read && leavesOut(word.Text)) {
 				found = append(found, PathUse{Word{value, word.Known, word.Glob}, Touches})
 			}
 		case skip > 0:
@@ -217,6 +217,12 @@ func givesText(w Word) bool {
 		return strings.HasPrefix(w.Text, "--regexp") || strings.HasPrefix(w.Text, "--file") || strings.HasPrefix(w.Text, "--type-list")
 	}
 	return isOption(w.Text) && strings.ContainsAny(w.Text, "ef")
+}
+
+// leavesOut reports whether the value of an option of a reader is which files it leaves out.
+func leavesOut(word string) bool {
+	name, _, found := strings.Cut(word, "=")
+	return found && slices.Contains([]string{"--exclude", "--exclude-dir", "--ignore", "--ignore-dir"}, name)
 }
 
 // optionValue is the part of an option that may be a path.

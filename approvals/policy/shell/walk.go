@@ -133,8 +133,9 @@ func (w *walk) comments() (why string) {
 	return why
 }
 
-// signInComment reports whether a character has a meaning for a shell that knows no comments.
-func signInComment(r rune) bool { return strings.ContainsRune("\\\"'`$!&;|<>(){}[]*?~^", r) }
+// signInComment reports whether a character has a meaning for a shell that knows no comments, beside one by which it only
+// looks for names of files.
+func signInComment(r rune) bool { return strings.ContainsRune("\\\"'`$!&;|<>(){}[]~^", r) }
 
 // list reads statements. It returns why they are not simple, or "".
 func (w *walk) list(stmts []*syntax.Stmt, in around) (why string) {

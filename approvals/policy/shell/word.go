@@ -107,7 +107,7 @@ func appendBraces(words []word, split *syntax.Word) []word {
 func lists(w *syntax.Word) (n int) {
 	for _, part := range w.Parts {
 		if lit, ok := part.(*syntax.Lit); ok {
-			n += strings.Count(lit.Value, "{") - strings.Count(lit.Value, "{}")
+			n += strings.Count(lit.Value, "{") - strings.Count(lit.Value, "{}") - len(reflogEntry.FindAllStringIndex(lit.Value, -1))
 		}
 	}
 	return n
@@ -169,25 +169,37 @@ func (b *wordBuilder) unknown(why string) {
 	b.write(unknown)
 }
 
+// reflogEntry is what git has after a branch: stash@{0}, main@{upstream}. No shell expands braces without a comma or sequence.
+var reflogEntry = regexp.MustCompile(`@\{[A-Za-z0-9-]+\}`)
+
+// withoutEntries returns an unquoted text of the same length with no braces in names of entries of the reflog.
+func withoutEntries(text string) string {
+	if !strings.Contains(text, "@{") {
+		return text
+	}
+	return reflogEntry.ReplaceAllStringFunc(text, func(entry string) string { return strings.NewReplacer("{", "-", "}", "-").Replace(entry) })
+}
+
 func (b *wordBuilder) literal(source string, first bool) {
 	text := withoutSets(source)
 	b.sets = b.sets || text != source
+	judged := withoutEntries(text)
 	escaped := false
-	for i, r := range text {
+	for i, r := range judged {
 		switch {
 		case escaped:
 			escaped = false
-		case strings.HasPrefix(text[i:], "{}"):
+		case strings.HasPrefix(judged[i:], "{}"):
 			escaped = true // {} is no list
-		case r == '\\' && i+1 < len(text) && strings.IndexByte("()!;*?[]{}|&<>'\"# .-+^/", text[i+1]) >= 0:
+		case r == '\\' && i+1 < len(judged) && strings.IndexByte("()!;*?[]{}|&<>'\"# .-+^/", judged[i+1]) >= 0:
 			escaped = true
 		case r == '*' || r == '?':
 			b.wild = true
-		case !plainRune(text, i, r, first):
+		case !plainRune(judged, i, r, first):
 			b.note("The script has a word that a shell may expand.")
 		}
 	}
-	if i := expandedFrom(text, first); i >= 0 && b.cut < 0 {
+	if i := expandedFrom(judged, first); i >= 0 && b.cut < 0 {
 		b.cut = b.text.Len() + len(unescape(text[:i], false))
 	}
 	b.text.WriteString(unescape(text, false))

@@ -1,6 +1,7 @@
 package programs
 
 import (
+	"regexp"
 	"slices"
 	"strings"
 )
@@ -49,7 +50,7 @@ func (t *tasks) onlyChecks(runner *Program, rest []string) bool {
 		if !walk.word(word, false) {
 			return false
 		}
-		if isValue || isOption(word) {
+		if isValue || isOption(word) || showsMore.MatchString(word) {
 			continue
 		}
 		if found = t.isCheck(word); !found {
@@ -58,6 +59,9 @@ func (t *tasks) onlyChecks(runner *Program, rest []string) bool {
 	}
 	return found
 }
+
+// showsMore is a variable of a task by which it shows more of what it does.
+var showsMore = regexp.MustCompile(`^(?:V|VERBOSE)=[01]$`)
 
 func (t *tasks) isCheck(task string) bool {
 	if strings.HasPrefix(task, ":") { // of a project of Gradle
