@@ -213,6 +213,11 @@ func (e *Execution) wordOutside(word string, in area) string {
 	if from, to, found := strings.Cut(word, ".."); found && program == "git" && shell.IsOperand(word) { // revisions
 		return cmp.Or(e.wordOutside(from, in), e.wordOutside(strings.TrimPrefix(to, "."), in))
 	}
+	return e.pathsOutside(word, in)
+}
+
+// pathsOutside returns why one of the paths that a word may have is not inside the workspace, or "".
+func (e *Execution) pathsOutside(word string, in area) string {
 	for text := range pathsIn(word) {
 		if text == "" || isDevice(text) || (match.HasDrive(word) && text == word[2:]) || (shell.IsOperand(word) && strings.HasPrefix(text, "-")) {
 			continue

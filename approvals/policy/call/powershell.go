@@ -153,7 +153,7 @@ func (w *wordReader) end() {
 // read takes a character. It reports false for one that PowerShell may evaluate.
 func (w *wordReader) read(r rune) bool {
 	switch {
-	case r < ' ' || r > '~' || r == '`' || (r == '$' && w.quote != '\''):
+	case !w.isPlain(r):
 		return false
 	case w.quote != 0 && r != w.quote:
 		w.word.WriteRune(r)
@@ -167,14 +167,24 @@ func (w *wordReader) read(r rune) bool {
 	case r == '\'' || r == '"':
 		w.quote, w.quoted = r, true
 		return w.word.Len() == 0
-	case w.native && w.word.Len() > 0 && strings.ContainsRune("~=+", r):
-		w.word.WriteRune(r)
-	case strings.ContainsRune("(){}<>&@#%!^~=+", r):
+	case w.evaluates(r):
 		return false
 	default:
 		w.word.WriteRune(r)
 	}
 	return true
+}
+
+// isPlain reports whether PowerShell gives a character no meaning in the quotes that are open.
+func (w *wordReader) isPlain(r rune) bool {
+	return ' ' <= r && r <= '~' && r != '`' && (r != '$' || w.quote == '\'')
+}
+
+// evaluates reports whether PowerShell may give a character outside of quotes a meaning. Within a word for a program some have
+// none.
+func (w *wordReader) evaluates(r rune) bool {
+	isText := w.native && w.word.Len() > 0 && strings.ContainsRune("~=+", r)
+	return !isText && strings.ContainsRune("(){}<>&@#%!^~=+", r)
 }
 
 // staysInside reports whether the parameters of a cmdlet are known, and its paths in the workspace and no secrets.
@@ -188,21 +198,18 @@ func (c *Reading) staysInside(known *cmdlet, words []string) bool {
 func (c *Reading) pathsOf(known *cmdlet, words []string) (paths []string, ok bool) {
 	texts := 0
 	for i := 0; i < len(words); i++ {
-		parameter, isParameter := strings.CutPrefix(words[i], "-")
-		parameter = strings.ToLower(parameter)
+		name, isParameter := strings.CutPrefix(strings.ToLower(words[i]), "-")
 		isPath := known.operands && !(known.first && len(paths) > 0)
-		switch {
-		case isParameter && known.switches[parameter]:
+		if isParameter && known.switches[name] {
 			continue
-		case isParameter && (known.paths[parameter] || known.texts[parameter] || parameter == "erroraction"):
-			isPath = known.paths[parameter]
-			if i++; i == len(words) || (parameter == "itemtype" && !slices.Contains([]string{"directory", "file"}, strings.ToLower(words[i]))) {
+		}
+		if isParameter {
+			if i++; i == len(words) || !known.mayBe(name, words[i]) {
 				return nil, false
 			}
-		case isParameter:
-			return nil, false
+			isPath = known.paths[name]
 		}
-		if known.search && (!isParameter || parameter == "pattern") {
+		if known.search && (!isParameter || name == "pattern") {
 			texts++
 		}
 		if isPath && !c.isReadable(known, words[i]) {
@@ -213,6 +220,14 @@ func (c *Reading) pathsOf(known *cmdlet, words []string) (paths []string, ok boo
 		}
 	}
 	return paths, texts <= 1 // the next operand would be a path
+}
+
+// mayBe reports whether a parameter of a cmdlet is known and may have a value. Items that are links are not known.
+func (k *cmdlet) mayBe(name, value string) bool {
+	if name == "itemtype" && !strings.EqualFold(value, "directory") && !strings.EqualFold(value, "file") {
+		return false
+	}
+	return k.paths[name] || k.texts[name] || name == "erroraction"
 }
 
 // isReadable reports whether a path, or all that a glob means, is in the workspace and may be shown. PowerShell has names that

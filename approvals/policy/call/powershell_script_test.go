@@ -29,7 +29,7 @@ func TestWindowsShell(t *testing.T) {
 		{"shell_command", `npx eslint src\main --max-warnings 0`, `D:\dev\app`, false, policy.Allow},
 		{"shell_command", `Write-Host "tests"; npm test`, "", false, policy.Allow},
 		{"shell_command", `npm test src\gate.test.ts`, "", true, policy.Ask},
-		{"shell_command", `Get-Content src\gate.ts`, `D:\dev\other`, false, policy.Ask},
+		{"shell_command", `Get-Content src\gate.ts`, `D:\dev\second`, false, policy.Ask},
 		{"shell_command", `Get-Content C:\Users\me\x.ts`, "", false, policy.Ask},
 		{"shell_command", `npm test \-\-script-shell=evil`, "", false, policy.Ask},
 		{"shell_command", `Remove-Item -Recurse src`, "", false, policy.Ask},

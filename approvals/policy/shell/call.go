@@ -308,6 +308,9 @@ func setsSearchPath(known *programs.Variables, a *syntax.Assign) bool {
 	return one.Why == "" && one.certain() && one.Text != ""
 }
 
+// plainPattern matches a value of a variable with stars, such as that of DEBUG.
+var plainPattern = regexp.MustCompile(`^[\w:*,.-]+$`)
+
 // setsOnlyLook reports whether an assignment changes only how programs show what they do, or nothing of what they run.
 func setsOnlyLook(known *programs.Variables, a *syntax.Assign) bool {
 	if a.Append || a.Naked || a.Index != nil || a.Array != nil || a.Name == nil {
@@ -315,6 +318,9 @@ func setsOnlyLook(known *programs.Variables, a *syntax.Assign) bool {
 	}
 	if a.Value == nil {
 		return known.OnlyLook(a.Name.Value)
+	}
+	if plainPattern.MatchString(a.Value.Lit()) { // no shell expands it here
+		return known.Sets(a.Name.Value, a.Value.Lit())
 	}
 	one := wordOf(a.Value)
 	return one.Why == "" && one.certain() && known.Sets(a.Name.Value, one.Text)

@@ -6,19 +6,23 @@ import (
 	"mvdan.cc/sh/v3/syntax"
 )
 
-// literalDocument returns the text of a here-document in which a shell expands nothing, as its
-// delimiter is quoted.
+// literalDocument returns the text of a here-document in which a shell expands nothing: its
+// delimiter is quoted, or it has nothing to expand.
 func literalDocument(r *syntax.Redirect) (string, bool) {
 	if r.Hdoc == nil || r.N != nil || r.Op != syntax.Hdoc || r.Word == nil || len(r.Word.Parts) != 1 {
 		return "", false
 	}
-	if delimiter := quotedText(r.Word.Parts[0]); delimiter == "" || strings.Trim(strings.ToLower(delimiter), "abcdefghijklmnopqrstuvwxyz0123456789_") != "" {
+	delimiter, expands := quotedText(r.Word.Parts[0]), false
+	if lit, ok := r.Word.Parts[0].(*syntax.Lit); ok {
+		delimiter, expands = lit.Value, true
+	}
+	if delimiter == "" || strings.Trim(strings.ToLower(delimiter), "abcdefghijklmnopqrstuvwxyz0123456789_") != "" {
 		return "", false
 	}
 	var text strings.Builder
 	for _, part := range r.Hdoc.Parts {
 		lit, ok := part.(*syntax.Lit)
-		if !ok {
+		if !ok || (expands && strings.ContainsAny(lit.Value, "$`\\")) {
 			return "", false
 		}
 		text.WriteString(lit.Value)

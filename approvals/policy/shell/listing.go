@@ -40,7 +40,7 @@ func (w *walk) substitutesOnly(program string, arg *syntax.Word, known scope) bo
 		if sub.Backquotes || sub.TempFile || sub.ReplyVar || read == nil || len(read.stmts) != 1 || read.why != "" {
 			return true
 		}
-		return program != "echo" && !w.listsFiles(read.stmts[0], known)
+		return program != "echo" && !w.listsFiles(read.stmts[0], known, false)
 	})
 }
 
@@ -74,8 +74,9 @@ func withoutSubstitutions(w *syntax.Word) (rest *syntax.Word, subs []*syntax.Cmd
 	return rest, subs
 }
 
-// listsFiles reports whether a statement is a command that lists files, with filters behind it.
-func (w *walk) listsFiles(stmt *syntax.Stmt, known scope) bool {
+// listsFiles reports whether a statement is a command that lists files, with filters behind it. ends: the names may end with a
+// NUL character.
+func (w *walk) listsFiles(stmt *syntax.Stmt, known scope, ends bool) bool {
 	t := w.in.table
 	for {
 		pipe, ok := stmt.Cmd.(*syntax.BinaryCmd)
@@ -89,6 +90,9 @@ func (w *walk) listsFiles(stmt *syntax.Stmt, known scope) bool {
 		stmt = pipe.X
 	}
 	argv := w.argvOf(stmt, known)
+	if ends {
+		argv = slices.DeleteFunc(argv, func(word string) bool { return word == "-print0" })
+	}
 	return len(argv) > 0 && t.ListsFiles(argv)
 }
 
@@ -125,7 +129,7 @@ func (w *walk) argvOf(stmt *syntax.Stmt, known scope) []string {
 
 // showsListed reports whether a command is xargs with a reader, and its input is a list of files.
 func (w *walk) showsListed(c *Command, from *syntax.Stmt, known scope) bool {
-	if c.Words[0] != "xargs" || !c.complete || len(c.inner) != 1 || !w.listsFiles(from, known) {
+	if c.Words[0] != "xargs" || !c.complete || len(c.inner) != 1 || !w.listsFiles(from, known, slices.Contains(c.Words, "-0")) {
 		return false
 	}
 	readsList := func(word string) bool { // -a names a file with the words

@@ -160,7 +160,7 @@ func (u *Use) paths(entry programs.Entry, length int) []PathUse {
 			if entry.Operands == programs.FirstPaths && len(word.Text) > 2 {
 				return found
 			}
-			if value := optionValue(word.Text); value != "" && !(u.Class == programs.Read && leavesOut(word.Text)) {
+			if value := u.optionValue(word.Text); value != "" {
 				found = append(found, PathUse{Word{value, word.Known, word.Glob}, Touches})
 			}
 		case skip > 0:
@@ -217,6 +217,14 @@ func givesText(w Word) bool {
 		return strings.HasPrefix(w.Text, "--regexp") || strings.HasPrefix(w.Text, "--file") || strings.HasPrefix(w.Text, "--type-list")
 	}
 	return isOption(w.Text) && strings.ContainsAny(w.Text, "ef")
+}
+
+// optionValue is the part of an option of the command that may be a path.
+func (u *Use) optionValue(word string) string {
+	if u.Class == programs.Read && leavesOut(word) {
+		return ""
+	}
+	return optionValue(word)
 }
 
 // leavesOut reports whether the value of an option of a reader is which files it leaves out.

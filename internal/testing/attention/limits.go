@@ -7,8 +7,8 @@ import (
 
 // The limits. Those of prompts are for the policy alone, without any remembered decision.
 const (
-	maxCodingPrompts   = 20.0 // per 100 calls of coding sessions
-	maxClassPrompts    = 37.5 // per 100 calls of sessions of one class: what was measured on 29 November 2026; it only becomes lower
+	maxCodingPrompts   = 19.0 // per 100 calls of coding sessions: what was measured on 29 November 2026; it only becomes lower
+	maxClassPrompts    = 28.5 // per 100 calls of sessions of one class: what was measured on 29 November 2026; it only becomes lower
 	maxBusinessPrompts = 40.0 // per 100 calls of business sessions
 	maxWorstMinutes    = 10   // questions in the worst five minutes of a coding session, 90th percentile, counted together
 	maxRiskyPassed     = 0    // in each variant
@@ -45,10 +45,10 @@ func checkLimits(results []*result) error {
 		switch r.name {
 		case noGrants:
 			asked, worst := inCoding.promptsPer100(), percentile(inCoding.worstTogether, 90)
-			check(asked <= maxCodingPrompts, "coding: %.1f prompts per 100 calls, the limit is %.0f", asked, maxCodingPrompts)
+			check(asked <= maxCodingPrompts, "coding: %.1f prompts per 100 calls, the limit is %.1f", asked, maxCodingPrompts)
 			check(worst <= maxWorstMinutes, "coding: %d questions in the worst five minutes (90th percentile), the limit is %d", worst, maxWorstMinutes)
 			asked = inClasses.promptsPer100()
-			check(asked <= maxClassPrompts, "class: %.1f prompts per 100 calls, the limit is %.0f", asked, maxClassPrompts)
+			check(asked <= maxClassPrompts, "class: %.1f prompts per 100 calls, the limit is %.1f", asked, maxClassPrompts)
 			asked = inBusiness.promptsPer100()
 			check(asked <= maxBusinessPrompts, "business: %.1f prompts per 100 calls, the limit is %.0f", asked, maxBusinessPrompts)
 		case alwaysWidest, onlyGrants:

@@ -234,7 +234,8 @@ func mayBe(word, option string) bool {
 	case long:
 		return false
 	case len(option) > 2: // find -delete
-		return word == option
+		name, _, _ := strings.Cut(word, "=")
+		return name == option
 	}
 	return strings.Contains(word[1:], option[1:])
 }

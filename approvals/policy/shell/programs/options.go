@@ -279,36 +279,54 @@ func (t *Table) WithoutGlobals(argv []string) (rest, folders []int, ok bool) {
 	if p == nil || (p.commands == nil && p.folders == nil) {
 		return nil, nil, false
 	}
-	i, kept := 1, []int{0}
-	for ; i < len(argv) && isOption(argv[i]); i++ {
+	i := 1
+	rest = []int{0}
+	for i < len(argv) && isOption(argv[i]) {
+		from := i
 		if slices.Contains(p.folders, argv[i]) {
-			i++
-			folders = append(folders, i)
+			i += 2
+			folders = append(folders, from+1)
 			continue
 		}
-		listed, takesNext := p.Option(argv[i])
-		if !listed {
+		n := p.globalOption(argv[i:])
+		if n == 0 {
 			return nil, nil, false
 		}
-		if limits := p.valued.limited[argv[i]]; limits != nil && (i+1 == len(argv) || !begins(argv[i+1], limits)) {
-			return nil, nil, false
-		}
-		from := i
-		if takesNext {
-			i++
-		}
-		for ; p.commands == nil && from <= i; from++ {
-			kept = append(kept, from)
+		if i += n; p.commands == nil {
+			rest = appendUpTo(rest, from, i)
 		}
 	}
-	if i == 1 || i > len(argv) || (p.commands == nil && folders == nil) || (p.commands != nil && i == len(argv)) {
+	least := i + 1 // the subcommand follows
+	if p.commands == nil {
+		least = i
+	}
+	if i == 1 || len(argv) < least || (p.commands == nil && folders == nil) {
 		return nil, nil, false
 	}
-	rest = kept
-	for ; i < len(argv); i++ {
-		rest = append(rest, i)
+	return appendUpTo(rest, i, len(argv)), folders, true
+}
+
+// appendUpTo adds the indices of some words.
+func appendUpTo(at []int, from, to int) []int {
+	for ; from < to; from++ {
+		at = append(at, from)
 	}
-	return rest, folders, true
+	return at
+}
+
+// globalOption returns how many words an option in front of a subcommand is, with its value, or 0 for one that is not listed.
+func (p *Program) globalOption(argv []string) int {
+	listed, takesNext := p.Option(argv[0])
+	if limits := p.valued.limited[argv[0]]; limits != nil && (len(argv) == 1 || !begins(argv[1], limits)) {
+		return 0
+	}
+	switch {
+	case !listed:
+		return 0
+	case takesNext:
+		return 2
+	}
+	return 1
 }
 
 // AppendSubcommand adds the words of a command up to its subcommand without the program, options and

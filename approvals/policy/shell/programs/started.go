@@ -85,7 +85,10 @@ func (t *Table) launched(argv []string, wild []bool) (Entry, int) {
 			continue
 		}
 		e, length := t.classOf(argv[n:], after(wild, n))
-		if e.Class == Check || e.Class == Format || (e.Class == Project && l.only == nil) {
+		if e.Class == Read && (n > 1 || l.only != nil) {
+			e = e.inEnvironment()
+		}
+		if e.Class.isOfProject() {
 			e.Script += n
 			return e, n + length
 		}
@@ -98,7 +101,16 @@ func (t *Table) inFolder(folder string, argv []string, wild []bool) (Entry, int)
 	if !t.tasks.started.folders[folder] {
 		return Entry{}, 0
 	}
-	return t.ClassOf(append([]string{strings.TrimPrefix(argv[0], folder)}, argv[1:]...), wild)
+	e, length := t.ClassOf(append([]string{strings.TrimPrefix(argv[0], folder)}, argv[1:]...), wild)
+	if e.Class == Read && length > 1 && folder != "./" { // pip list, not ls
+		e = e.inEnvironment()
+	}
+	return e, length
+}
+
+// inEnvironment returns the entry of a reader that the project's environment may have in place of another.
+func (e Entry) inEnvironment() Entry {
+	return Entry{Class: Check, Why: "runs a program of the project's environment", Operands: e.Operands, Skip: e.Skip}
 }
 
 func after(wild []bool, n int) []bool {
