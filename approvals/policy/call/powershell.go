@@ -33,7 +33,7 @@ func cmdlets() map[string]*cmdlet { return powershell().cmdlets }
 
 func natives() map[string]bool { return powershell().programs }
 
-// powershellTable is what is known of PowerShell.
+// powershellTable is the cmdlets and programs that are known of PowerShell.
 type powershellTable struct {
 	cmdlets  map[string]*cmdlet
 	programs map[string]bool // that no cmdlet or alias has the name of

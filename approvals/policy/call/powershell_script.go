@@ -11,7 +11,7 @@ import (
 )
 
 // powershellScript is a script of PowerShell as commands that do the same in a shell that is parsed: programs with their words,
-// and for each cmdlet one that reads or writes its paths. Only what is certain is read; all else is refused.
+// and for each cmdlet one that reads or writes its paths. Only parts that are certain is read; all else is refused.
 type powershellScript struct {
 	c        *Reading
 	commands [][]string
