@@ -86,7 +86,7 @@ func (x *agentExchange) start(req *fasthttp.Request) (refusal *intercept.Error) 
 	}
 	opens := false
 	if refusal == nil {
-		if x.route, opens = x.proxy.isSocket(&r); !opens {
+		if x.route, opens = x.proxy.isSocket(&r, &req.Header); !opens {
 			x.route, refusal = x.proxy.route(&r)
 		}
 	}

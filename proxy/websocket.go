@@ -35,8 +35,9 @@ type agentSocket struct {
 }
 
 // isSocket reports whether a request opens a WebSocket for a gated route, and returns the route of the requests on it.
-func (p *Proxy) isSocket(r *agentRequest) (route, bool) {
-	if r.method != http.MethodGet || !strings.EqualFold(r.text(idUpgrade), "websocket") || r.folded || !r.isHTTP11 {
+func (p *Proxy) isSocket(r *agentRequest, h *fasthttp.RequestHeader) (route, bool) {
+	asks := r.method == http.MethodGet && strings.EqualFold(r.text(idUpgrade), "websocket") && len(header(h, "Sec-WebSocket-Key")) > 0
+	if !asks || r.folded || !r.isHTTP11 {
 		return route{}, false
 	}
 	path, err := normalPath(r.path)
