@@ -29,7 +29,7 @@ func TestHostileSockets(t *testing.T) {
 		if err != nil {
 			return
 		}
-		defer conn.CloseNow() //nolint:errcheck // the test is about what comes before
+		defer conn.CloseNow()
 		if _, _, err := conn.Read(r.Context()); err != nil {
 			return
 		}
@@ -54,7 +54,7 @@ func TestHostileSockets(t *testing.T) {
 	for seed := range hostileSockets {
 		running.Go(func() error {
 			a := w.connect("X-Seed", fmt.Sprint(seed))
-			defer a.conn.CloseNow() //nolint:errcheck // it has served
+			defer a.conn.CloseNow()
 			a.create(userInput(fmt.Sprintf("do it %d", seed)), "")
 			for _, m := range a.drain(200 * time.Millisecond) {
 				if strings.Contains(m, "sesame") || strings.Contains(m, `\u0065same`) {

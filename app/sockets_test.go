@@ -53,7 +53,7 @@ func (w *socketWorld) connect(header ...string) *socketAgent {
 	for i := 0; i+1 < len(header); i += 2 {
 		h.Add(header[i], header[i+1])
 	}
-	conn, answer, err := websocket.Dial(w.t.Context(), "ws://"+w.app.ProxyAddr()+"/v1/responses", &websocket.DialOptions{HTTPHeader: h, CompressionMode: websocket.CompressionContextTakeover}) //nolint:bodyclose // the connection has it
+	conn, answer, err := websocket.Dial(w.t.Context(), "ws://"+w.app.ProxyAddr()+"/v1/responses", &websocket.DialOptions{HTTPHeader: h, CompressionMode: websocket.CompressionContextTakeover})
 	if err != nil {
 		w.t.Fatal(err)
 	}
@@ -416,7 +416,7 @@ func TestSocketRefusedByUpstream(t *testing.T) {
 		h.WriteHeader(http.StatusUnauthorized)
 		_, _ = h.Write([]byte(body))
 	}
-	_, answer, err := websocket.Dial(t.Context(), "ws://"+w.app.ProxyAddr()+"/v1/responses", nil) //nolint:bodyclose // the library has read it
+	_, answer, err := websocket.Dial(t.Context(), "ws://"+w.app.ProxyAddr()+"/v1/responses", nil)
 	if err == nil || answer == nil {
 		t.Fatal("the handshake was not refused")
 	}
@@ -431,7 +431,7 @@ func TestSocketRefusedByUpstream(t *testing.T) {
 func TestSocketUnknownToUpstream(t *testing.T) {
 	t.Parallel()
 	w := build(t, askAll, callsBash())
-	_, answer, err := websocket.Dial(t.Context(), "ws://"+w.app.ProxyAddr()+"/v1/responses", nil) //nolint:bodyclose // the library has read it
+	_, answer, err := websocket.Dial(t.Context(), "ws://"+w.app.ProxyAddr()+"/v1/responses", nil)
 	if err == nil || answer == nil || answer.StatusCode != http.StatusUpgradeRequired {
 		t.Errorf("got %v, %v", answer, err)
 	}
