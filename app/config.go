@@ -65,6 +65,8 @@ type Upstream struct {
 	CA        string `yaml:"ca"`    // PEM file of authorities beside the system's, also for an https proxy
 	Cert      string `yaml:"cert"`  // PEM file of a client certificate
 	Key       string `yaml:"key"`   // PEM file of its key
+	// ChatGPT is the address for requests with a login for ChatGPT in place of a key; no trailing slash. Empty: they are refused.
+	ChatGPT string `yaml:"chatgpt_url"`
 	// StandIn is the key of the agents that use APIKey; the keys of others pass on. Empty: all use it. See
 	// [Config.StandIns].
 	StandIn string `yaml:"-"`
@@ -258,6 +260,9 @@ type Header struct {
 	Value Secret `yaml:"value"`
 }
 
+// chatGPT is the address of OpenAI's API for logins for ChatGPT.
+const chatGPT = "https://chatgpt.com/backend-api/codex"
+
 // DefaultConfig is what runs without a file. The upstreams' keys are the
 // OPENAI_API_KEY and ANTHROPIC_API_KEY that lookup finds; without one the agent's
 // own passes on.
@@ -269,7 +274,7 @@ func DefaultConfig(lookup func(string) (string, bool)) Config {
 		Proxy: ProxyConfig{
 			Listen: "127.0.0.1:4141",
 			Upstreams: []Upstream{
-				{Prefix: "/v1", URL: "https://api.openai.com/v1", APIKey: Secret(openAI), KeyHeader: "auto"},
+				{Prefix: "/v1", URL: "https://api.openai.com/v1", ChatGPT: chatGPT, APIKey: Secret(openAI), KeyHeader: "auto"},
 				{Prefix: "/anthropic/v1", URL: "https://api.anthropic.com/v1", APIKey: Secret(anthropic), KeyHeader: "auto"},
 				// The same for clients that do not add /v1 to ANTHROPIC_BASE_URL.
 				{Prefix: "/anthropic", URL: "https://api.anthropic.com/v1", APIKey: Secret(anthropic), KeyHeader: "auto"},

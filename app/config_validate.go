@@ -163,6 +163,25 @@ func (r *configValidator) validateUpstreams(p *ProxyConfig) {
 		if p.Upstreams[i].URL = strings.TrimRight(u.URL, "/"); target.Host == p.Listen {
 			r.Problem(key+".url", "is the address of proxy.listen: heldcall would call itself")
 		}
+		r.validateChatGPT(key+".chatgpt_url", &p.Upstreams[i], target.Hostname(), p.Listen)
+	}
+}
+
+// validateChatGPT checks the address for logins for ChatGPT of the upstream at a host, and sets that of OpenAI's upstreams:
+// no other gets such a login unless it is named for it.
+func (r *configValidator) validateChatGPT(key string, u *Upstream, host, listen string) {
+	if u.ChatGPT == "" {
+		switch strings.ToLower(host) {
+		case "api.openai.com":
+			u.ChatGPT = chatGPT
+		case "chatgpt.com":
+			u.ChatGPT = u.URL
+		}
+		return
+	}
+	target := r.validateURL(key, u.ChatGPT, "http", "https")
+	if u.ChatGPT = strings.TrimRight(u.ChatGPT, "/"); target != nil && target.Host == listen {
+		r.Problem(key, "is the address of proxy.listen: heldcall would call itself")
 	}
 }
 

@@ -209,7 +209,7 @@ func serviceVersion(version string) string {
 // proxied returns upstreams in the form that the proxy takes.
 func proxied(upstreams []Upstream) (all []proxy.Upstream) {
 	for _, u := range upstreams {
-		all = append(all, proxy.Upstream{Prefix: u.Prefix, URL: u.URL, APIKey: string(u.APIKey), KeyHeader: u.KeyHeader, StandIn: u.StandIn, Proxy: string(u.Proxy), CA: u.CA, Cert: u.Cert, Key: u.Key})
+		all = append(all, proxy.Upstream{Prefix: u.Prefix, URL: u.URL, APIKey: string(u.APIKey), KeyHeader: u.KeyHeader, StandIn: u.StandIn, ChatGPT: u.ChatGPT, Proxy: string(u.Proxy), CA: u.CA, Cert: u.Cert, Key: u.Key})
 	}
 	return all
 }

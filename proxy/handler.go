@@ -298,7 +298,7 @@ func (p *Proxy) route(r *agentRequest) (route, *intercept.Error) {
 	if own := ownRoute(path); own.label != "" {
 		return own, nil
 	}
-	return p.router.find(r.method, path)
+	return p.router.find(r.method, path, r.hasChatGPT())
 }
 
 // refusedUpgrade is the error for an agent that wants to leave HTTP. Codex tries a

@@ -10,6 +10,7 @@
 package proxy
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -136,9 +137,11 @@ func (o *Options) validate() error {
 }
 
 func validateUpstream(u *Upstream) (errs []error) {
-	parsed, err := url.Parse(u.URL)
-	if err != nil || parsed.Host == "" || (parsed.Scheme != "http" && parsed.Scheme != "https") {
-		errs = append(errs, fmt.Errorf("upstream %s: %q is not an http or https URL", u.Prefix, u.URL))
+	for _, address := range []string{u.URL, cmp.Or(u.ChatGPT, u.URL)} {
+		parsed, err := url.Parse(address)
+		if err != nil || parsed.Host == "" || (parsed.Scheme != "http" && parsed.Scheme != "https") {
+			errs = append(errs, fmt.Errorf("upstream %s: %q is not an http or https URL", u.Prefix, address))
+		}
 	}
 	if strings.ContainsFunc(u.APIKey, unicode.IsControl) {
 		errs = append(errs, fmt.Errorf("upstream %s: api_key has a line break or another control character in it", u.Prefix))

@@ -2,6 +2,8 @@ package proxy
 
 import (
 	"bytes"
+	"encoding/base64"
+	"encoding/json"
 	"strconv"
 	"strings"
 	"time"
@@ -36,6 +38,8 @@ const (
 	headerReadTimeout = "X-Stainless-Read-Timeout"
 	// headerClientRequest names a request; pi names its session by it.
 	headerClientRequest = "X-Client-Request-Id"
+	// headerChatGPT names the account of a login for ChatGPT.
+	headerChatGPT = "ChatGPT-Account-ID"
 )
 
 // headers are the headers that are read, by the length of their names: most header lines
@@ -52,7 +56,7 @@ var headers = [...][]struct {
 	15: {{headerUser, idUser}, {headerIdempotency, idIdempotency}},
 	16: {{"Content-Encoding", idContentEncoding}, {headerAgent, idAgent}},
 	17: {{"Transfer-Encoding", idTransferEncoding}, {headerTenant, idTenant}},
-	18: {{headerSession, idSession}},
+	18: {{headerSession, idSession}, {headerChatGPT, idChatGPT}},
 	19: {{headerTimeout, idTimeout}, {headerClientRequest, idClientRequest}},
 	23: {{headerRetries, idRetries}},
 	24: {{headerReadTimeout, idReadTimeout}},
@@ -79,6 +83,7 @@ const (
 	idTimeout
 	idReadTimeout
 	idClientRequest
+	idChatGPT
 	headerIDs
 )
 
@@ -150,11 +155,8 @@ func (r *agentRequest) contentEncodings(h *fasthttp.RequestHeader) (values [][]b
 // apiKey is the agent's key: a bearer token, else that of another header. It is nil if
 // the agent sent none.
 func (r *agentRequest) apiKey() []byte {
-	const bearer = "bearer "
-	if a := r.values[idAuthorization]; len(a) > len(bearer) && strings.EqualFold(string(a[:len(bearer)]), bearer) {
-		if token := bytes.TrimSpace(a[len(bearer):]); len(token) > 0 {
-			return token
-		}
+	if token := r.bearer(); len(token) > 0 {
+		return token
 	}
 	for _, id := range []headerID{idXAPIKey, idAPIKey} {
 		if len(r.values[id]) > 0 {
@@ -162,6 +164,38 @@ func (r *agentRequest) apiKey() []byte {
 		}
 	}
 	return nil
+}
+
+// bearer is the token in Authorization, empty if there is none.
+func (r *agentRequest) bearer() []byte {
+	const scheme = "bearer "
+	if a := r.values[idAuthorization]; len(a) > len(scheme) && strings.EqualFold(string(a[:len(scheme)]), scheme) {
+		return bytes.TrimSpace(a[len(scheme):])
+	}
+	return nil
+}
+
+// hasChatGPT reports whether the request has a login for ChatGPT in place of an API key, as Codex sends it: with the header
+// of the account, or with a token that OpenAI issued for one.
+func (r *agentRequest) hasChatGPT() bool {
+	token := r.bearer()
+	if r.has(idChatGPT) && len(r.values[idAuthorization]) > 0 {
+		return !bytes.HasPrefix(token, []byte("sk-")) // an API key or its stand-in
+	}
+	return isChatGPT(token)
+}
+
+// isChatGPT reports whether a token is a JWT with OpenAI's claim about an account.
+func isChatGPT(token []byte) bool {
+	parts := bytes.Split(token, []byte("."))
+	if len(parts) != 3 {
+		return false
+	}
+	payload, err := base64.RawURLEncoding.DecodeString(string(parts[1]))
+	var claims struct {
+		Account json.RawMessage `json:"https://api.openai.com/auth"`
+	}
+	return err == nil && json.Unmarshal(payload, &claims) == nil && claims.Account != nil
 }
 
 // retried reports whether the client declares that it has sent the request before.

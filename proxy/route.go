@@ -12,11 +12,14 @@ import (
 	"github.com/heldcall/heldcall/proxy/upstream"
 )
 
+// openRoute is a route that carries no tool calls.
+type openRoute struct{ methods, pattern string }
+
 // ungated are the routes known to carry no tool calls, as patterns of the path
 // after the upstream's prefix, with their methods. Everything that is neither
 // here, in proxy.routes.allow, nor gated by a dialect is refused: POST below
 // /models generates at some providers.
-var ungated = []struct{ methods, pattern string }{
+var ungated = []openRoute{
 	{"GET HEAD DELETE", "/models"},
 	{"GET HEAD DELETE", "/models/**"},
 	{"POST", "/embeddings"},
@@ -33,6 +36,14 @@ var ungated = []struct{ methods, pattern string }{
 	{"POST", "/completions"},
 	{"POST", "/complete"}, // Anthropic, legacy
 	{"GET POST DELETE", "/conversations/*"},
+}
+
+// ungatedChatGPT are such routes of the API for logins for ChatGPT. Its others belong to the web page, begin talks that
+// can call tools, or are unknown.
+var ungatedChatGPT = []openRoute{
+	{"GET HEAD", "/models"},
+	{"POST", "/images/{generations,edits}"},
+	{"POST", "/alpha/search"}, // of a search that Codex runs itself, whose call was judged
 }
 
 // unknownRoute is the label of a request whose upstream is not known.
@@ -62,9 +73,9 @@ func newRouter(upstreams []*upstream.Client, dialects []intercept.Dialect, allow
 	return &router{sorted, dialects, allowed}
 }
 
-// find routes a path as [normalPath] returns it. Letter case does not matter for a
-// gated route, whose canonical spelling goes upstream. The error refuses the request.
-func (r *router) find(method, path string) (route, *intercept.Error) {
+// find routes a path as [normalPath] returns it, of a request with a login for ChatGPT or without. Letter case does not
+// matter for a gated route, whose canonical spelling goes upstream. The error refuses the request.
+func (r *router) find(method, path string, chatGPT bool) (route, *intercept.Error) {
 	u, tail, ok := r.upstream(path)
 	if !ok {
 		return route{label: unknownRoute}, &intercept.Error{
@@ -72,16 +83,23 @@ func (r *router) find(method, path string) (route, *intercept.Error) {
 			Reason: fmt.Sprintf("no upstream for this path; use http://HOST:PORT and one of: %s", strings.Join(r.prefixes(), ", ")),
 		}
 	}
+	open := ungated
+	if chatGPT {
+		if u.ChatGPT == nil {
+			return route{upstream: u, label: "refused"}, &intercept.Error{
+				Code:   intercept.CodeRouteNotGated,
+				Reason: fmt.Sprintf("the request has a login for ChatGPT, which is not sent to the upstream of %s; use an API key, or set chatgpt_url of this upstream in proxy.upstreams", u.Prefix),
+			}
+		}
+		u, open = u.ChatGPT, ungatedChatGPT
+	}
 	for _, d := range r.dialects {
 		if canonical, ok := d.Gates(method, tail); ok {
 			return route{upstream: u, dialect: d, path: canonical, label: d.Name()}, nil
 		}
 	}
-	plain := withoutDeployment(tail)
-	for _, group := range ungated {
-		if matches(group.pattern, plain) && slices.Contains(strings.Fields(group.methods), method) && !strings.Contains(tail, ":") && !r.gatedOtherwise(u.BasePath+tail, http.MethodPost) {
-			return route{upstream: u, path: tail, label: "ungated"}, nil
-		}
+	if isOpen(open, method, tail) && !r.gatedOtherwise(u.BasePath+tail, http.MethodPost) {
+		return route{upstream: u, path: tail, label: "ungated"}, nil
 	}
 	for _, pattern := range r.allowed {
 		if (matches(pattern, tail) || matches(pattern, path)) && !r.gatedOtherwise(u.BasePath+tail, http.MethodPost, http.MethodGet) {
@@ -92,6 +110,17 @@ func (r *router) find(method, path string) (route, *intercept.Error) {
 		Code:   intercept.CodeRouteNotGated,
 		Reason: "this route can carry tool calls that heldcall does not gate, or is unknown to it; if it carries none, add its path to proxy.routes.allow",
 	}
+}
+
+// isOpen reports whether a route is one of those that carry no calls.
+func isOpen(open []openRoute, method, path string) bool {
+	if strings.Contains(path, ":") {
+		return false
+	}
+	plain := withoutDeployment(path)
+	return slices.ContainsFunc(open, func(o openRoute) bool {
+		return matches(o.pattern, plain) && slices.Contains(strings.Fields(o.methods), method)
+	})
 }
 
 // gatedOtherwise reports whether a dialect gates the path, as it is upstream, under one of

@@ -65,7 +65,7 @@ func TestFind(t *testing.T) {
 		{"POST", "/chat/completions", []string{"/**"}, "refused", "/chat", ""},
 		{"POST", "/v1/other", []string{"["}, "refused", "/v1", ""},
 	} {
-		got, refusal := testRouter(t, tt.allowed...).find(tt.method, tt.path)
+		got, refusal := testRouter(t, tt.allowed...).find(tt.method, tt.path, false)
 		prefix := ""
 		if got.upstream != nil {
 			prefix = got.upstream.Prefix
@@ -84,7 +84,7 @@ func TestFind(t *testing.T) {
 
 // The error names what base_url may end in.
 func TestFindNamesThePrefixes(t *testing.T) {
-	_, refusal := testRouter(t).find("POST", "/elsewhere")
+	_, refusal := testRouter(t).find("POST", "/elsewhere", false)
 	if refusal == nil || !strings.Contains(refusal.Reason, "/v1/beta/, /azure/, /chat/, /v1/") {
 		t.Errorf("got %v", refusal)
 	}

@@ -44,7 +44,7 @@ func (p *Proxy) isSocket(r *agentRequest, h *fasthttp.RequestHeader) (route, boo
 	if err != nil {
 		return route{}, false
 	}
-	found, refusal := p.router.find(http.MethodPost, path)
+	found, refusal := p.router.find(http.MethodPost, path, r.hasChatGPT())
 	return found, refusal == nil && found.dialect != nil && found.dialect.Name() == socketDialect && strings.HasSuffix(found.path, "/responses")
 }
 

@@ -35,6 +35,7 @@ type Config struct {
 	APIKey    string // replaces the agent's key; empty: the agent's own passes on
 	KeyHeader string // for APIKey, in lower case; empty or auto: that of the provider at the host
 	StandIn   string // key of the agents whose requests get APIKey, others keep theirs; empty: all get it
+	ChatGPT   string // URL in place of the prefix for requests with a login for ChatGPT; empty: they have no upstream
 
 	Proxy string // URL with credentials, or [NoProxy]; empty: that of the environment
 	CA    string // PEM file of authorities beside the system's, also for an https proxy; empty: none
@@ -49,6 +50,8 @@ type Config struct {
 type Client struct {
 	Prefix string // of the paths that agents use, no trailing slash
 	Addr   string // host:port to dial
+	// ChatGPT sends the requests with a login for ChatGPT, which it leaves as it is; nil: they have no upstream.
+	ChatGPT *Client
 	heads
 	// Dial opens connections. It may be replaced before the first request.
 	Dial func(ctx context.Context, network, addr string) (net.Conn, error)
@@ -84,6 +87,11 @@ func New(u Config) (*Client, error) {
 	up.Addr = net.JoinHostPort(parsed.Hostname(), port)
 	if err := up.chooseRoute(&u, parsed); err != nil {
 		return nil, fmt.Errorf("upstream %s: %w", u.Prefix, err)
+	}
+	if u.ChatGPT != "" {
+		if up.ChatGPT, err = New(Config{Prefix: u.Prefix, URL: u.ChatGPT, Proxy: u.Proxy, CA: u.CA}); err != nil {
+			return nil, err
+		}
 	}
 	return up, nil
 }
@@ -358,4 +366,7 @@ func (u *Client) Close() {
 		conn.Close()
 	}
 	u.idle = nil
+	if u.ChatGPT != nil {
+		u.ChatGPT.Close()
+	}
 }

@@ -120,9 +120,13 @@ func Adopt(ctx context.Context, p *app.ProxyConfig, command []string, lookup fun
 		if len(set) == 0 || set[0].url.String() == api.standard {
 			continue
 		}
+		inCodex := slices.ContainsFunc(set, func(a address) bool { return a.source == codexSource })
 		for i := range p.Upstreams {
 			if u := &p.Upstreams[i]; strings.HasPrefix(u.Prefix, api.prefix) {
 				u.URL = set[0].url.String()
+				if inCodex { // which would send its login there too
+					u.ChatGPT = u.URL
+				}
 			}
 		}
 		notes += fmt.Sprintf("heldcall: model: %s, from %s\n", set[0].url, set[0].source)

@@ -39,7 +39,9 @@ func TestAdopt(t *testing.T) {
 		t.Fatal(err)
 	}
 	const openAI, anthropic = "https://api.openai.com/v1", "https://api.anthropic.com/v1"
+	const chatGPT = "https://chatgpt.com/backend-api/codex"
 	for name, tt := range map[string]struct {
+		chatGPT             string // of the upstream at /v1; "": the default one
 		environment         []string
 		named               string // proxy.upstreams has this at /v1
 		command             string
@@ -63,7 +65,7 @@ func TestAdopt(t *testing.T) {
 		"OpenAI at Anthropic, both":   {environment: []string{"OPENAI_BASE_URL=https://api.anthropic.com/v1", "ANTHROPIC_BASE_URL=" + model}, openAI: anthropic, anthropic: model + "/v1"},
 		"Copilot":                     {environment: []string{"COPILOT_PROVIDER_BASE_URL=" + model + "/v1"}, openAI: model + "/v1"},
 		"Copilot with Anthropic":      {environment: []string{"COPILOT_PROVIDER_BASE_URL=" + model, "COPILOT_PROVIDER_TYPE=anthropic"}, anthropic: model + "/v1"},
-		"Codex":                       {command: "codex", environment: []string{"CODEX_HOME=" + home}, openAI: model + "/codex", notes: "from openai_base_url of Codex's settings\n"},
+		"Codex":                       {chatGPT: model + "/codex", command: "codex", environment: []string{"CODEX_HOME=" + home}, openAI: model + "/codex", notes: "from openai_base_url of Codex's settings\n"},
 		"Codex's settings, not Codex": {environment: []string{"CODEX_HOME=" + home}},
 
 		"heldcall":                            {environment: []string{"OPENAI_BASE_URL=" + heldcall + "/v1"}, notes: "heldcall: model: " + openAI + "; OPENAI_BASE_URL is the address of a heldcall\n"},
@@ -134,6 +136,9 @@ func TestAdopt(t *testing.T) {
 		}
 		o, a := cmp.Or(tt.openAI, openAI), cmp.Or(tt.anthropic, anthropic)
 		want := []upstream{{"/v1", o, "sk-1"}, {"/anthropic/v1", a, "sk-ant-2"}, {"/anthropic", a, "sk-ant-2"}}
+		if got, want := p.Upstreams[0].ChatGPT, cmp.Or(tt.chatGPT, chatGPT); got != want || p.Upstreams[1].ChatGPT+p.Upstreams[2].ChatGPT != "" {
+			t.Errorf("%s: logins for ChatGPT go to %s, want %s", name, got, want)
+		}
 		if diff := gocmp.Diff(want, got, gocmp.AllowUnexported(upstream{})); diff != "" {
 			t.Errorf("%s: %s", name, diff)
 		}

@@ -1,6 +1,7 @@
 package launch
 
 import (
+	"cmp"
 	"context"
 	"crypto/sha256"
 	"encoding/hex"
@@ -8,6 +9,7 @@ import (
 	"fmt"
 	"os"
 	"path/filepath"
+	"strings"
 	"time"
 
 	"github.com/heldcall/heldcall/app"
@@ -173,10 +175,10 @@ func (u *Setup) standIns() []string {
 	return standIns
 }
 
-// upstreamURLs returns the URLs of the upstreams, in their order.
+// upstreamURLs returns the URLs of the upstreams, in their order. That for logins for ChatGPT follows after a space.
 func (u *Setup) upstreamURLs() (urls []string) {
 	for _, upstream := range u.Config.Proxy.Upstreams {
-		urls = append(urls, upstream.URL)
+		urls = append(urls, strings.TrimSpace(upstream.URL+" "+upstream.ChatGPT))
 	}
 	return urls
 }
@@ -190,8 +192,11 @@ func (u *Setup) upstreamsOf(agent discovery.Agent) ([]app.Upstream, error) {
 	}
 	var all []app.Upstream
 	for i, upstream := range u.Config.Proxy.Upstreams {
-		if agent.Upstreams[i] != upstream.URL {
+		switch url, chatGPT, _ := strings.Cut(agent.Upstreams[i], " "); {
+		case url != upstream.URL:
 			return nil, fmt.Errorf("its model is at %s", upstream.URL)
+		case chatGPT != upstream.ChatGPT:
+			return nil, fmt.Errorf("it sends logins for ChatGPT to %s", cmp.Or(upstream.ChatGPT, "no address"))
 		}
 		switch agent.StandIns[i] {
 		case standIns[i]:

@@ -72,6 +72,15 @@ func TestKeysOfAttachedAgents(t *testing.T) {
 	if _, err := u.upstreamsOf(discovery.Agent{StandIns: []string{same, ""}, Upstreams: []string{"https://a.example", "https://c.example"}}); err == nil || err.Error() != "its model is at https://b.example" {
 		t.Errorf("with another address: %v", err)
 	}
+	for _, urls := range []string{"https://b.example https://login.example", "https://b.example"} {
+		u.Config.Proxy.Upstreams[1].ChatGPT = "https://chatgpt.example"
+		if _, err := u.upstreamsOf(discovery.Agent{StandIns: []string{same, ""}, Upstreams: []string{"https://a.example", urls}}); err == nil || err.Error() != "it sends logins for ChatGPT to https://chatgpt.example" {
+			t.Errorf("with %s: %v", urls, err)
+		}
+	}
+	if _, err := u.upstreamsOf(discovery.Agent{StandIns: []string{same, ""}, Upstreams: u.upstreamURLs()}); err != nil {
+		t.Errorf("with its own addresses: %v", err)
+	}
 	if u.Config.Proxy.Upstreams[0].APIKey != "sk-1" {
 		t.Error("an attached agent without a key took that of the run")
 	}
