@@ -241,7 +241,7 @@ func shortest(d time.Duration) string {
 // The variables of the environment that the program reads are those in the reference.
 // Where agents keep their own files is theirs to document.
 func TestEnvironmentIsDocumented(t *testing.T) {
-	agents := []string{"HOME", "USERPROFILE", "CODEX_HOME"}
+	agents := []string{"HOME", "USERPROFILE", "CODEX_HOME", "CLAUDE_CONFIG_DIR"}
 	_, section, found := strings.Cut(read(t, reference), "## Environment")
 	if !found {
 		t.Fatalf("%s has no section Environment", reference)

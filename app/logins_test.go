@@ -164,7 +164,7 @@ func TestChatGPTLoginWithoutAddress(t *testing.T) {
 		}
 	}
 	h := http.Header{"Authorization": {"Bearer " + chatGPTToken()}, "Chatgpt-Account-Id": {account}}
-	_, answer, err := websocket.Dial(t.Context(), "ws://"+w.app.ProxyAddr()+"/v1/responses", &websocket.DialOptions{HTTPHeader: h}) //nolint:bodyclose // the library has read it
+	_, answer, err := websocket.Dial(t.Context(), "ws://"+w.app.ProxyAddr()+"/v1/responses", &websocket.DialOptions{HTTPHeader: h})
 	if err == nil || answer == nil || answer.StatusCode != http.StatusUpgradeRequired {
 		t.Errorf("WebSocket: got %v, %v", answer, err)
 	}

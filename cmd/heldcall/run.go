@@ -101,7 +101,7 @@ func (c *runCommand) host(ctx context.Context, s *streams, place *launch.Place, 
 	stay := newStay()
 	defer stay.end()
 	environment := launch.WithoutKeys(os.Environ(), place.StandIns, place.Config.OwnSecrets())
-	ended := launch.Run(ctx, command, launch.Environment(environment, held.ProxyAddr(), &held.config), s.in, s.out, s.err)
+	ended := launch.Run(ctx, command, launch.Environment(environment, command, held.ProxyAddr(), &held.config), s.in, s.out, s.err)
 	stay.forOthers(s.err, server, name)
 	server.Close()
 	held.stop() // so that all requests are counted

@@ -37,7 +37,7 @@ func runAttached(ctx context.Context, s *streams, place *launch.Place, command [
 		reports <- &report
 	}()
 	environment := launch.WithoutKeys(os.Environ(), place.StandIns, place.Config.OwnSecrets())
-	ended := launch.Run(ctx, command, launch.Environment(environment, attached.Proxy, &place.Config), s.in, s.out, s.err)
+	ended := launch.Run(ctx, command, launch.Environment(environment, command, attached.Proxy, &place.Config), s.in, s.out, s.err)
 	attached.Leave()
 	if report := <-reports; report != nil && launch.Started(ended) {
 		reportUnheld(s.err, *report, name, ended)

@@ -61,7 +61,7 @@ func timing() (keepalive, held time.Duration) {
 // it: with nothing between them and the model the agents run all four steps.
 func TestAgents(t *testing.T) {
 	heldcall := testdeps.Heldcall(t)
-	agents := fleet(t)
+	agents := append(fleet(t), logins(t)...)
 	if *all {
 		agents = append(agents, more(t)...)
 	}
@@ -77,7 +77,7 @@ func TestAgents(t *testing.T) {
 				t.Parallel()
 				a.workHeld(t, dir, heldcall)
 			})
-			if *part == "1/1" {
+			if *part == "1/1" && !a.compresses {
 				t.Run("alone", func(t *testing.T) {
 					t.Parallel()
 					a.workAlone(t, dir)
@@ -150,6 +150,13 @@ func serve(t *testing.T, k *task) (url string) {
 		t.Fatal(err)
 	}
 	t.Cleanup(server.Close)
+	t.Cleanup(func() {
+		for _, r := range server.Requests() {
+			if got := r.Get("Authorization"); k.agent.login != "" && got != k.agent.login {
+				t.Errorf("%s %s has %q in place of the agent's login", r.Method, r.Target, got)
+			}
+		}
+	})
 	if !k.agent.socket {
 		return server.URL()
 	}
@@ -231,13 +238,13 @@ proxy:
   listen: %s
   keepalive: %s
   upstreams:
-    - {prefix: /v1, url: %s, api_key: sk-test}
+    - {prefix: /v1, url: %s, api_key: sk-test, chatgpt_url: %s}
     - {prefix: /anthropic/v1, url: %s, api_key: sk-ant-test}
     - {prefix: /anthropic, url: %s, api_key: sk-ant-test}
 console: {listen: %s}
 nats: {listen: %s, dir: data}
 policy: {file: policy.yaml}
-`, ports[0], keepalive, upstream, upstream, upstream, ports[1], ports[2]) + strings.Join(more, "\n")
+`, ports[0], keepalive, upstream, upstream, upstream, upstream, ports[1], ports[2]) + strings.Join(more, "\n")
 	for name, content := range map[string]string{"heldcall.yaml": config, "policy.yaml": "default: ask\nrules:\n  - {ask: [\"*\"], timeout: 15m}\n"} {
 		if err := os.WriteFile(filepath.Join(dir, name), []byte(content), 0o600); err != nil {
 			t.Fatal(err)

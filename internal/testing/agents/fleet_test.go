@@ -29,6 +29,10 @@ type agent struct {
 	environment []string
 	// socket: its model has Responses over WebSocket.
 	socket bool
+	// login is the Authorization that its model gets, "" for any.
+	login string
+	// compresses: its requests are compressed, which the scripted model does not read.
+	compresses bool
 	// silent: it does not print an answer without calls.
 	silent bool
 	// equipped is the command as heldcall run starts it, where that is another.

@@ -95,6 +95,31 @@ func equipCodex(command []string, lookup func(string) (string, bool), openAI str
 	return equipped, note
 }
 
+// hasLogin reports whether the agent of a command has a login for an API, in whose place it would use a key in the
+// environment. Codex prefers its login.
+func hasLogin(command []string, api api, lookup func(string) (string, bool)) bool {
+	if api.prefix != "/anthropic" || len(command) == 0 || AgentName(command) != "claude" {
+		return false
+	}
+	for _, name := range []string{"CLAUDE_CODE_OAUTH_TOKEN", "ANTHROPIC_AUTH_TOKEN"} {
+		if token, _ := lookup(name); token != "" {
+			return true
+		}
+	}
+	home := discovery.HomeFolder(lookup)
+	login, account := filepath.Join(home, ".claude", ".credentials.json"), filepath.Join(home, ".claude.json")
+	if folder, _ := lookup("CLAUDE_CONFIG_DIR"); folder != "" {
+		login, account = filepath.Join(folder, ".credentials.json"), filepath.Join(folder, ".claude.json")
+	}
+	return fileHas(login, `"claudeAiOauth"`) || fileHas(account, `"oauthAccount"`) // macOS has the login elsewhere
+}
+
+// fileHas reports whether a file has a text in it.
+func fileHas(file, text string) bool {
+	content, err := os.ReadFile(file)
+	return err == nil && strings.Contains(string(content), text)
+}
+
 // codexSettings returns the file of Codex's settings.
 func codexSettings(lookup func(string) (string, bool)) string {
 	if home, ok := lookup("CODEX_HOME"); ok {

@@ -49,12 +49,16 @@ func WithoutReviewers(environment []string) []string {
 }
 
 // Environment points the usual clients of a model at the proxy, and gives them the stand-in for the
-// key that the configuration has for it. It contains neither the address of the console, where calls
-// are approved, nor a token of it.
-func Environment(environment []string, proxy string, config *app.Config) []string {
+// key that the configuration has for it, unless the agent of the command has a login. It contains
+// neither the address of the console, where calls are approved, nor a token of it.
+func Environment(environment, command []string, proxy string, config *app.Config) []string {
 	set, unset := map[string]string{}, []string{}
-	for _, api := range apis(lookupIn(environment)) {
+	lookup := lookupIn(environment)
+	for _, api := range apis(lookup) {
 		u := api.upstream(config.Proxy.Upstreams)
+		if _, given := lookup(api.key); !given && hasLogin(command, api, lookup) {
+			u.StandIn = ""
+		}
 		for _, name := range api.variables {
 			set[name] = "http://" + app.Reachable(proxy) + strings.TrimSuffix(prefixOf(u), api.version)
 		}
@@ -68,7 +72,7 @@ func Environment(environment []string, proxy string, config *app.Config) []strin
 	if !slices.ContainsFunc(environment, func(entry string) bool { return strings.HasPrefix(entry, "QWEN_STREAM_IDLE_TIMEOUT_MS=") }) {
 		set["QWEN_STREAM_IDLE_TIMEOUT_MS"] = "0" // Qwen Code would give up a stream that is held for 240 s
 	}
-	if behindHTTPProxy(environment) {
+	if behindProxy(environment) {
 		set["NO_PROXY"] = addHosts(environment, "NO_PROXY")
 		set["no_proxy"] = addHosts(environment, "no_proxy")
 	}
@@ -101,12 +105,12 @@ func OpenAIPrefix(upstreams []app.Upstream) string { return prefixOf(openAIUpstr
 
 func prefixOf(u app.Upstream) string { return strings.TrimRight(u.Prefix, "/") }
 
-// behindHTTPProxy reports whether clients would send even requests to loopback
-// to another proxy first.
-func behindHTTPProxy(environment []string) bool {
+// behindProxy reports whether clients would send even requests to loopback to another proxy
+// first. Claude Code uses that of HTTPS_PROXY for http too.
+func behindProxy(environment []string) bool {
 	return slices.ContainsFunc(environment, func(entry string) bool {
 		name, value, _ := strings.Cut(entry, "=")
-		return value != "" && namesProxy(name) && !strings.EqualFold(name, "HTTPS_PROXY")
+		return value != "" && namesProxy(name)
 	})
 }
 
