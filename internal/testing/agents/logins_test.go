@@ -22,7 +22,7 @@ func logins(t *testing.T) []agent {
 	token := part([]byte(`{"alg":"none","typ":"JWT"}`)) + "." + part(fmt.Appendf(nil, codexClaims, time.Now().Add(240*time.Hour).Unix())) + "." + part([]byte("made up"))
 	codex.name, codex.environment, codex.login = "codex-login", nil, "Bearer "+token
 	codex.compresses = true
-	codex.elsewhere = []string{"chatgpt.com"} // for the account and its limits
+	codex.elsewhere = []string{"chatgpt.com"} // for the account and its settings
 	codex.files = alsoWith(codex.files, ".codex/auth.json", fmt.Sprintf(codexLogin, token, token, time.Now().UTC().Format(time.RFC3339)))
 	const claudeToken = "sk-ant-oat01-made-up"
 	claude.name, claude.login = "claude-code-login", "Bearer "+claudeToken
