@@ -222,6 +222,29 @@ func TestSocketInterrupt(t *testing.T) {
 	}
 }
 
+// An interrupt goes upstream without what the agent may not send there.
+func TestSocketInterruptHasNoSecret(t *testing.T) {
+	t.Parallel()
+	const secret = "ghp_Zq81kLw0opensesame"
+	gate := make(chan struct{})
+	w := buildSocket(t, allowAll, func(r *fakemodel.Request) fakemodel.Reply {
+		reply := fakemodel.Answer{Text: "Hello."}.Reply(r)
+		reply.Body[len(reply.Body)-1].Gate = gate
+		return reply
+	})
+	w.setSecret("API_TOKEN", secret)
+	a := w.connect()
+	a.create(userInput("hello "+secret), "")
+	id := gjson.Get(a.next(), "response.id").Str
+	a.send(fmt.Sprintf(`{"type":"response.interrupt","response_id":%q,"mode":"discard_partial_items","note":%q}`, id, secret))
+	w.until("the interrupt arrives", func() bool { return len(w.api.Messages()) == 2 })
+	close(gate)
+	got := w.api.Messages()[1]
+	if strings.Contains(got, secret) || gjson.Get(got, "response_id").Str != id || gjson.Get(got, "mode").Str != "discard_partial_items" {
+		t.Errorf("upstream got %s", got)
+	}
+}
+
 // A held call stops its lane and not the others.
 func TestSocketLanesAreApart(t *testing.T) {
 	t.Parallel()

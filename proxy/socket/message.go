@@ -85,6 +85,19 @@ func createMessage(body []byte, lane string) []byte {
 	return onLane(remake(body, []string{"stream"}, `"type":"`+typeCreate+`"`), lane)
 }
 
+// interruptMode is what an interrupt may ask for beside the usual.
+const interruptMode = "discard_partial_items"
+
+// interrupt is the message with which the model API gets an interrupt of the agent. It has nothing else of the agent's
+// message, in which nobody looks for secrets.
+func (m *clientMessage) interrupt(lane string) []byte {
+	message := fmt.Appendf(nil, `{"type":%q,"response_id":%s`, typeInterrupt, strictjson.Quote(gjson.GetBytes(m.raw, "response_id").Str))
+	if gjson.GetBytes(m.raw, "mode").Str == interruptMode {
+		message = fmt.Appendf(message, `,"mode":%q`, interruptMode)
+	}
+	return onLane(append(message, '}'), lane)
+}
+
 // remake returns a strict JSON object without some members, and with others before the rest.
 func remake(object []byte, without []string, with ...string) []byte {
 	remade := append(make([]byte, 0, len(object)+64), '{')

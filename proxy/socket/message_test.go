@@ -35,6 +35,19 @@ func TestReadMessageRefuses(t *testing.T) {
 	}
 }
 
+func TestInterruptMessage(t *testing.T) {
+	for message, want := range map[string]string{
+		`{"type":"response.interrupt","response_id":"r"}`:                                                        `{"type":"response.interrupt","response_id":"r"}`,
+		`{"mode":"discard_partial_items","response_id":"r","type":"response.interrupt","stream_id":"a","x":"y"}`: `{"type":"response.interrupt","response_id":"r","mode":"discard_partial_items","stream_id":"a"}`,
+		`{"type":"response.interrupt","response_id":"r","mode":"a secret","stream_id":"a"}`:                      `{"type":"response.interrupt","response_id":"r","stream_id":"a"}`,
+	} {
+		m, err := readMessage([]byte(message))
+		if got := m.interrupt(m.lane); err != nil || string(got) != want {
+			t.Errorf("%s: %s, %v; want %s", message, got, err, want)
+		}
+	}
+}
+
 func TestErrorMessage(t *testing.T) {
 	for body, want := range map[string]string{
 		`{"error":{"code":"c","message":"m"}}`:                             `{"type":"error","status":429,"error":{"code":"c","message":"m"}}`,

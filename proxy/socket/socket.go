@@ -151,7 +151,7 @@ func (s *Session) interrupt(ctx context.Context, m *clientMessage) bool {
 		if id == "" || lane.response != id {
 			continue
 		}
-		if s.upstream == nil || !s.upstream.interrupt(ctx, lane.id, m.raw) {
+		if s.upstream == nil || !s.upstream.interrupt(ctx, lane.id, m.interrupt(lane.id)) {
 			lane.interrupted = true
 			lane.cancel(s.left)
 		}

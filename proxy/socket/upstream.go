@@ -127,12 +127,18 @@ func (u *upstream) begin(ctx context.Context, lane string, body []byte) (*answer
 	u.answers[lane] = a
 	u.mu.Unlock()
 	if err := u.conn.Write(ctx, websocket.MessageText, createMessage(body, lane)); err != nil {
+		u.mu.Lock()
+		defer u.mu.Unlock()
+		if u.answers[lane] == a { // else the lane would wait for an answer to what was not sent
+			close(a.over)
+			delete(u.answers, lane)
+		}
 		return nil, err
 	}
 	return a, nil
 }
 
-// interrupt passes the agent's message on, if the model API answers on the lane.
+// interrupt interrupts an answer, if the model API answers on the lane.
 func (u *upstream) interrupt(ctx context.Context, lane string, message []byte) bool {
 	u.mu.Lock()
 	answers := u.answers[lane] != nil
