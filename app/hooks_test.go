@@ -209,6 +209,22 @@ func TestHookGrantAndAbort(t *testing.T) {
 	}
 }
 
+// People approve the arguments that they saw: a changed rewrite rule does not change them.
+func TestHookApprovedAsShown(t *testing.T) {
+	t.Parallel()
+	w := build(t, "default: ask\nrules:\n  - rewrite: [\"Bash(git push *)\"]\n    set: {command: git push origin --dry-run}\n", noModel)
+	a := w.hook(hookEvent("s1", "toolu_1", "git push origin"), "X-Heldcall-Deadline", "0.05")
+	q := w.pending(1)[0]
+	if !strings.Contains(string(q.Arguments), "--dry-run") {
+		t.Fatalf("%s %+v", q.Arguments, a)
+	}
+	w.decide(q.ID, approvals.Decision{Action: approvals.ActionApprove})
+	w.logs("the policy has changed", func() { writeFile(t, w.policyFile, "default: ask\n") })
+	if got := w.hook(hookEvent("s1", "toolu_2", "git push origin")); got.decision != "allow" || gjson.Get(got.input, "command").Str != "git push origin --dry-run" {
+		t.Errorf("what runs is not what was approved: %+v", got)
+	}
+}
+
 // lsBash is a call that the wire releases, as Claude Code names its tool.
 var lsBash = fakemodel.Call{ID: "toolu_wire", Name: "Bash", Arguments: `{"command":"make all","description":"d"}`}
 

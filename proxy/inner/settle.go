@@ -46,10 +46,10 @@ func (a *asking) decided(ctx context.Context) (Answer, error) {
 	return Answer{}, fmt.Errorf("request %s ended as %s, which decides no call", a.request.ID, a.request.Status)
 }
 
-// approved releases a call that people approved, once. Rules may be newer than the request, so the call is judged again;
-// an edit was judged before the reviewer was answered.
+// approved releases a call that people approved, once, with the arguments that they saw. Rules may be newer than the
+// request, so the call is judged again; an edit was judged before the reviewer was answered.
 func (a *asking) approved(ctx context.Context, d approvals.Decision) (Answer, error) {
-	answer := Answer{Outcome: approvals.OutcomeAllowedByPerson, Arguments: a.judged.Verdict.Arguments}
+	answer := Answer{Outcome: approvals.OutcomeAllowedByPerson, Arguments: a.shown()}
 	switch d.ReviewerID {
 	case approvals.ReviewerTimeout:
 		answer.Outcome = approvals.OutcomeAllowedByTimeout
@@ -91,6 +91,15 @@ func (a *asking) approved(ctx context.Context, d approvals.Decision) (Answer, er
 		a.restore()
 	}
 	return settled, err
+}
+
+// shown returns the arguments that people saw where a rewrite rule has changed them, "" for those of the call. The rules
+// may have others now.
+func (a *asking) shown() string {
+	if judge.SameArguments(a.request.Arguments, a.call.Call) {
+		return ""
+	}
+	return judge.ArgumentsText(a.request.Arguments)
 }
 
 // usedKey is the key of the record that the approval of a request was used.
