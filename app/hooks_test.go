@@ -1,6 +1,7 @@
 package app_test
 
 import (
+	"crypto/sha256"
 	"fmt"
 	"strings"
 	"testing"
@@ -8,6 +9,7 @@ import (
 
 	"github.com/heldcall/heldcall/app"
 	"github.com/heldcall/heldcall/approvals"
+	"github.com/heldcall/heldcall/intercept/hooks"
 	"github.com/heldcall/heldcall/internal/testing/fakemodel"
 	"github.com/tidwall/gjson"
 )
@@ -206,6 +208,46 @@ func TestHookGrantAndAbort(t *testing.T) {
 	w.decide(q.ID, approvals.Decision{Action: approvals.ActionApprove})
 	if a := <-answer; a.decision != "allow" {
 		t.Errorf("another session: %+v", a)
+	}
+}
+
+// A question that is signed with the key of a client is of that client. Another question with its signature is denied.
+func TestHookSigned(t *testing.T) {
+	t.Parallel()
+	const key = "sesame of an agent"
+	w := build(t, "default: ask\n"+hookRules, noModel, func(c *app.Config) {
+		c.Proxy.Clients = append(c.Proxy.Clients, app.Client{Key: app.Secret(key), User: "ann"})
+	})
+	digest := sha256.Sum256([]byte(key))
+	event := hookEvent("s1", "toolu_1", "make")
+	signed := func(body string) []string {
+		return []string{
+			"X-Heldcall-Nonce", "a nonce of the command", "X-Heldcall-Deadline", "60", "X-Heldcall-Key-Id", hooks.KeyID(digest[:]),
+			"X-Heldcall-Signed", hooks.Sign(digest[:], "claude-code", "a nonce of the command", "60", []byte(body)),
+		}
+	}
+	request, answer := w.hookAsks(event, signed(event)...)
+	if request.Principal.User != "ann" {
+		t.Errorf("it is asked for %+v", request.Principal)
+	}
+	w.decide(request.ID, approvals.Decision{Action: approvals.ActionApprove})
+	if a := <-answer; a.decision != "allow" {
+		t.Errorf("the approved call: %+v", a)
+	}
+	other := hookEvent("s1", "toolu_2", "ls -la")
+	for name, header := range map[string][]string{
+		"another call":     signed(event),
+		"another deadline": append(signed(other)[:2:2], append([]string{"X-Heldcall-Deadline", "61"}, signed(other)[4:]...)...),
+		"another nonce":    append([]string{"X-Heldcall-Nonce", "another nonce of it"}, signed(other)[2:]...),
+		"another key":      append(signed(other)[:4:4], "X-Heldcall-Key-Id", hooks.KeyID([]byte("unknown")), "X-Heldcall-Signed", signed(other)[7]),
+		"no signature":     signed(other)[:6],
+	} {
+		if a := w.hook(other, header...); a.decision != "deny" || !strings.Contains(a.reason, "not signed") {
+			t.Errorf("%s: %+v", name, a)
+		}
+	}
+	if a := w.hook(other, signed(other)...); a.decision != "allow" {
+		t.Errorf("the call itself: %+v", a)
 	}
 }
 

@@ -474,6 +474,27 @@ func TestSocketPassesErrors(t *testing.T) {
 	}
 }
 
+// An agent that never reads does not keep heldcall from stopping.
+func TestSocketAgentNeverReads(t *testing.T) {
+	t.Parallel()
+	w := buildSocket(t, allowAll, func(r *fakemodel.Request) fakemodel.Reply {
+		return fakemodel.Answer{Text: strings.Repeat("Hello all of you. ", 20_000), Fragment: 1 << 10}.Reply(r)
+	}, embedded)
+	a := w.connect()
+	for i := range 20 {
+		a.create(userInput("hello"), fmt.Sprintf(`,"stream_id":"l%d"`, i))
+	}
+	w.until("the model is asked", func() bool { return len(w.api.Messages()) == 20 })
+	stopped := make(chan error, 1)
+	go func() { stopped <- w.stop() }()
+	select {
+	case err := <-stopped:
+		t.Log(err) // answers were cut, which it reports
+	case <-time.After(soon):
+		t.Fatal("heldcall does not stop")
+	}
+}
+
 // When heldcall stops, a held call ends with an error, its request stays, and the connection is closed.
 func TestSocketShutdown(t *testing.T) {
 	t.Parallel()

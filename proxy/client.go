@@ -2,6 +2,7 @@ package proxy
 
 import (
 	"cmp"
+	"crypto/hmac"
 	"crypto/sha256"
 	"encoding/hex"
 	"errors"
@@ -10,7 +11,9 @@ import (
 
 	"github.com/heldcall/heldcall/approvals"
 	"github.com/heldcall/heldcall/intercept"
+	"github.com/heldcall/heldcall/intercept/hooks"
 	"github.com/heldcall/heldcall/proxy/conversation"
+	"github.com/valyala/fasthttp"
 )
 
 // DefaultTenant is the tenant of agents that the configuration names none for.
@@ -45,8 +48,14 @@ func newClients(list []Client, before *clients) *clients {
 var errClientRemoved = &intercept.Error{Code: intercept.CodeClientRemoved, Reason: "this API key was removed from proxy.clients; give the agent another key"}
 
 // identify returns the configured client that the agent is, by the SHA-256 of its key, or "", and who it acts for.
-func (p *Proxy) identify(r *agentRequest) (client string, who approvals.Principal, refusal *intercept.Error) {
+func (p *Proxy) identify(r *agentRequest, h *fasthttp.RequestHeader) (client string, who approvals.Principal, refusal *intercept.Error) {
 	all := p.clients.Load()
+	if path, isHook := strings.CutPrefix(r.path, hooks.Path); isHook && hasHeader(h, hooks.HeaderKeyID) {
+		if client, refusal = all.signed(path, r.body, h); refusal != nil {
+			return "", approvals.Principal{}, refusal
+		}
+		return client, p.principal(all, client, r), nil
+	}
 	if key := r.apiKey(); len(key) > 0 && len(all.principals)+len(all.removed) > 0 {
 		sum := sha256.Sum256(key)
 		digest := hex.EncodeToString(sum[:])
@@ -58,6 +67,22 @@ func (p *Proxy) identify(r *agentRequest) (client string, who approvals.Principa
 		}
 	}
 	return client, p.principal(all, client, r), nil
+}
+
+// signed returns the client that has signed the question of a hook.
+func (c *clients) signed(form string, body []byte, h *fasthttp.RequestHeader) (client string, refusal *intercept.Error) {
+	id, text := string(header(h, hooks.HeaderKeyID)), func(name string) string { return string(header(h, name)) }
+	for key := range c.principals {
+		digest, err := hex.DecodeString(key)
+		if err != nil || hooks.KeyID(digest) != id {
+			continue
+		}
+		want := hooks.Sign(digest, form, text(hooks.HeaderNonce), text(hooks.HeaderDeadline), body)
+		if hmac.Equal([]byte(want), header(h, hooks.HeaderSigned)) {
+			return key, nil
+		}
+	}
+	return "", badRequest("the question is not signed with the key of a client in proxy.clients")
 }
 
 // principal finds who the agent acts for: by headers where they are trusted, else by its

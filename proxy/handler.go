@@ -81,7 +81,7 @@ func (x *agentExchange) start(req *fasthttp.Request) (refusal *intercept.Error) 
 	}
 	var r agentRequest
 	r.read(req)
-	if x.client, x.who, refusal = x.proxy.identify(&r); refusal == nil {
+	if x.client, x.who, refusal = x.proxy.identify(&r, &req.Header); refusal == nil {
 		refusal = maskHead(x.agent.ctx, x.proxy.options.Secrets, x.who, &r, &req.Header)
 	}
 	opens := false

@@ -86,7 +86,7 @@ func (x *agentExchange) answerHook(r *agentRequest, h *fasthttp.RequestHeader) *
 		return badRequest(err.Error())
 	}
 	answer := x.proxy.inner.Ask(x.agent.ctx, &inner.Call{
-		Turn: x.id, Client: x.client, KeyDigest: (&conversation.Request{APIKey: r.apiKey()}).DigestKey(), Principal: x.who, Session: event.Session,
+		Turn: x.id, Client: x.client, KeyDigest: cmp.Or(x.client, (&conversation.Request{APIKey: r.apiKey()}).DigestKey()), Principal: x.who, Session: event.Session,
 		Call: event.Call, Model: event.Model, Offer: offeredTo(form, event.Call.Name), Until: x.began.Add(deadline),
 	})
 	x.agent.answerHook(form, event, hooks.Answer{Allow: answer.Allowed(), Arguments: answer.Arguments, Reason: answer.Reason}, x.client)
@@ -158,8 +158,8 @@ func (a *agent) refuseHook(form *hooks.Form, e *intercept.Error) {
 	a.answerHook(form, nil, hooks.Answer{Reason: "heldcall did not judge this call, so it was not run: " + e.Reason + "."}, "")
 }
 
-// answerProof proves that heldcall knows the key of a client, before that sends it anything. The proof is for the host
-// under which the client has asked: a server that passes the question on to heldcall has another.
+// answerProof proves that heldcall knows the key of a client, before that sends it anything. A server that passes the
+// question on to heldcall gets a proof too, and can only pass on what is signed.
 func (x *agentExchange) answerProof(h *fasthttp.RequestHeader) *intercept.Error {
 	defer x.release()
 	_, query, _ := strings.Cut(string(h.RequestURI()), "?")

@@ -166,7 +166,7 @@ func TestClient(t *testing.T) {
 	p := &Proxy{}
 	p.clients.Store(newClients([]Client{{KeySHA256: digest}}, nil))
 	for line, want := range map[string]string{"Authorization: Bearer 1234567890": digest, "X-Api-Key: 1234567890": digest, "X-Api-Key: 123": "", "X-Other: 1234567890": ""} {
-		if got, _, refusal := p.identify(read(t, line)); got != want || refusal != nil {
+		if got, _, refusal := p.identify(read(t, line), &fasthttp.RequestHeader{}); got != want || refusal != nil {
 			t.Errorf("%s: %q, %v", line, got, refusal)
 		}
 	}

@@ -8,6 +8,7 @@ import (
 	"io"
 	"net"
 	"net/http"
+	"runtime/debug"
 	"slices"
 	"strings"
 	"time"
@@ -74,10 +75,11 @@ func (x *agentExchange) openSocket(r *agentRequest, req *fasthttp.Request) *inte
 	protocol := conn.Subprotocol()
 	x.agent.fasthttp.HijackSetNoResponse(true)
 	x.proxy.sockets.Add(1)
+	under := x.agent.fasthttp.Conn()
 	x.agent.fasthttp.Hijack(func(c net.Conn) {
 		defer x.proxy.sockets.Done()
 		_ = c.SetDeadline(time.Time{})
-		agent, err := websocket.Accept(&upgrade{conn: c, header: opened}, handshake, &websocket.AcceptOptions{InsecureSkipVerify: true, Subprotocols: []string{protocol}})
+		agent, err := websocket.Accept(&upgrade{conn: &closable{c, under}, header: opened}, handshake, &websocket.AcceptOptions{InsecureSkipVerify: true, Subprotocols: []string{protocol}})
 		if err != nil {
 			_ = conn.CloseNow()
 			return
@@ -150,11 +152,24 @@ func (s *agentSocket) answer(ctx context.Context, request socket.Request) {
 		return
 	}
 	defer p.service.end()
+	var t *turn.Turn
+	defer func() {
+		if fault := recover(); fault != nil {
+			if t != nil {
+				t.Panicked(fault)
+			} else {
+				p.log.Error("panic while serving a request", "panic", fault, "stack", string(debug.Stack()))
+			}
+			request.Lane.Refuse(ctx, &intercept.Error{Code: intercept.CodeAnswerNotUnderstood, Reason: "internal error; heldcall's log has the details"})
+		}
+	}()
 	var r agentRequest
 	r.read(&s.header)
 	r.body = request.Body
 	x := agentExchange{proxy: p, route: s.route, id: ulid.Make().String(), began: time.Now()}
-	t, answer, refusal := s.begin(ctx, &x, &r, request.Lane)
+	var answer *socket.Answer
+	var refusal *intercept.Error
+	t, answer, refusal = s.begin(ctx, &x, &r, request.Lane)
 	if refusal != nil {
 		p.metrics.refused(refusal.Code)
 		p.metrics.request(s.route.label, refusal.Status())
@@ -164,12 +179,6 @@ func (s *agentSocket) answer(ctx context.Context, request socket.Request) {
 		return
 	}
 	defer func() { x.spans.End(http.StatusOK, t.Outcome()) }()
-	defer func() {
-		if fault := recover(); fault != nil {
-			t.Panicked(fault)
-			request.Lane.Refuse(ctx, &intercept.Error{Code: intercept.CodeAnswerNotUnderstood, Reason: "internal error; heldcall's log has the details"})
-		}
-	}()
 	p.metrics.openStreams.Inc()
 	defer p.metrics.openStreams.Dec()
 	answer.Run(t, turn.Explain)
@@ -179,7 +188,7 @@ func (s *agentSocket) answer(ctx context.Context, request socket.Request) {
 // begin begins the turn of an exchange.
 func (s *agentSocket) begin(ctx context.Context, x *agentExchange, r *agentRequest, lane *socket.Lane) (t *turn.Turn, answer *socket.Answer, refusal *intercept.Error) {
 	p := s.proxy
-	if x.client, x.who, refusal = p.identify(r); refusal == nil {
+	if x.client, x.who, refusal = p.identify(r, &s.header.Header); refusal == nil {
 		refusal = maskHead(ctx, p.options.Secrets, x.who, r, &s.header.Header)
 	}
 	x.beginSpans(r, &s.header.Header)
@@ -206,6 +215,16 @@ func httpRequest(h *fasthttp.RequestHeader) *http.Request {
 	}
 	return r
 }
+
+// closable is a connection that fasthttp has given away, and that Close ends: fasthttp's own ends it only when the one who
+// has got it returns, who may be reading from it.
+type closable struct {
+	net.Conn
+	under net.Conn
+}
+
+// Close implements [net.Conn].
+func (c *closable) Close() error { return c.under.Close() }
 
 // upgrade writes the answer to a handshake on the agent's connection.
 type upgrade struct {

@@ -44,7 +44,7 @@ type hookCommand struct {
 type hookClient struct {
 	URL     string        `placeholder:"URL" env:"HELDCALL_URL" help:"Address of heldcall for agents, such as http://127.0.0.1:4141. Without it: that of the 'heldcall run' that serves this folder."`
 	KeyFile string        `placeholder:"FILE" help:"File with the agent's key, of a client in proxy.clients, which only you can read. HELDCALL_KEY has the key itself."`
-	Running bool          `help:"Ask only the 'heldcall run' that serves this folder: variables do not count."`
+	Running bool          `help:"Ask only the 'heldcall run' that serves this folder: HELDCALL_URL and HELDCALL_KEY do not count."`
 	Timeout time.Duration `placeholder:"TIME" help:"When the call is denied if nobody has decided, such as 50s: less than the client's own time-out. Default: 10 s less than that of a client that is not configured: 590s for Claude Code and Codex, 50s for Gemini CLI and Cursor, 20s for Copilot CLI."`
 }
 
@@ -223,8 +223,7 @@ func hookFlags(args []string) (*hookClient, error) {
 // hookServer is the heldcall that is asked.
 type hookServer struct {
 	base   string
-	key    string // "" for none
-	digest []byte // of the key, nil for none
+	digest []byte // SHA-256 of the key, which is never sent; nil: there is none
 	client *http.Client
 }
 
@@ -244,7 +243,7 @@ func (f *hookClient) server(ctx context.Context, lookup func(string) (string, bo
 	if err != nil || (u.Scheme != "http" && u.Scheme != "https") || u.Host == "" || strings.Trim(u.Path, "/") != "" || u.User != nil || u.RawQuery != "" {
 		return nil, errors.New("the address of heldcall is not one like http://127.0.0.1:4141, without a path")
 	}
-	server := &hookServer{base: u.Scheme + "://" + u.Host, key: key, client: &http.Client{
+	server := &hookServer{base: u.Scheme + "://" + u.Host, client: &http.Client{
 		Transport:     &http.Transport{Proxy: nil, DisableCompression: true, DisableKeepAlives: true, DialContext: (&net.Dialer{}).DialContext}, // no proxy of the environment
 		CheckRedirect: func(*http.Request, []*http.Request) error { return http.ErrUseLastResponse },
 	}}
@@ -302,7 +301,7 @@ const (
 	headStart = 2 * time.Second
 )
 
-// proves asks for the proof that the server knows the key. The key is not sent before.
+// proves asks for the proof that the server knows the key, before it gets anything of the call.
 func (s *hookServer) proves(ctx context.Context) error {
 	ctx, cancel := context.WithTimeout(ctx, proveFor)
 	defer cancel()
@@ -355,9 +354,11 @@ func (s *hookServer) ask(ctx context.Context, form *hooks.Form, body []byte, dea
 	request.Header.Set("Content-Type", "application/json")
 	request.Header.Set("Accept", hooks.MediaType)
 	request.Header.Set(hooks.HeaderNonce, nonce)
-	request.Header.Set(hooks.HeaderDeadline, strconv.FormatFloat(max(left-headStart, left/2).Seconds(), 'f', 3, 64))
-	if s.key != "" {
-		request.Header.Set("Authorization", "Bearer "+s.key)
+	seconds := strconv.FormatFloat(max(left-headStart, left/2).Seconds(), 'f', 3, 64)
+	request.Header.Set(hooks.HeaderDeadline, seconds)
+	if s.digest != nil {
+		request.Header.Set(hooks.HeaderKeyID, hooks.KeyID(s.digest))
+		request.Header.Set(hooks.HeaderSigned, hooks.Sign(s.digest, form.Client, nonce, seconds, body))
 	}
 	answer, err := s.do(request)
 	if err != nil {

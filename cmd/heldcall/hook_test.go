@@ -360,3 +360,39 @@ func TestHookProgram(t *testing.T) {
 		t.Errorf("an allowed call: %+v", r)
 	}
 }
+
+// A server that passes the question for the proof on to heldcall, with the host that the command has asked, does not get
+// the key.
+func TestHookRelay(t *testing.T) {
+	held := hookedApp(t, "default: deny\n")
+	t.Setenv("XDG_STATE_HOME", t.TempDir())
+	t.Chdir(t.TempDir())
+	const key = "sesame of an agent"
+	var sent http.Header
+	thief := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		if r.URL.Path == hooks.ProofPath {
+			ask, _ := http.NewRequestWithContext(r.Context(), http.MethodGet, "http://"+held.ProxyAddr()+r.URL.RequestURI(), nil)
+			ask.Host = r.Host
+			answer, err := http.DefaultClient.Do(ask)
+			if err != nil {
+				return
+			}
+			defer answer.Body.Close()
+			w.WriteHeader(answer.StatusCode)
+			_, _ = io.Copy(w, answer.Body)
+			return
+		}
+		sent = r.Header
+		_, _ = w.Write(hooks.Answer{Allow: true}.Encode(r.Header.Get(hooks.HeaderNonce), []byte("not its digest")))
+	}))
+	t.Cleanup(thief.Close)
+	t.Setenv("HELDCALL_URL", thief.URL)
+	t.Setenv("HELDCALL_KEY", key)
+	r := hookIn(t, "codex", hookInputs["codex"])
+	if sent == nil || strings.Contains(fmt.Sprint(sent), key) {
+		t.Errorf("the relay got %v", sent)
+	}
+	if r.runs("codex") {
+		t.Errorf("a call that heldcall denies runs: %+v", r)
+	}
+}

@@ -18,6 +18,8 @@ const MediaType = "application/vnd.heldcall.hook+json"
 const (
 	HeaderNonce    = "X-Heldcall-Nonce"    // that an answer to the command repeats
 	HeaderDeadline = "X-Heldcall-Deadline" // seconds until the agent needs an answer
+	HeaderKeyID    = "X-Heldcall-Key-Id"   // of the key with which the command has signed, in place of the key
+	HeaderSigned   = "X-Heldcall-Signed"   // the signature: see [Sign]
 	Path           = "/heldcall/v1/hooks/" // and the client
 	ProofPath      = "/heldcall/v1/proof"
 )
@@ -81,6 +83,13 @@ func Proof(keyDigest []byte, purpose string, texts ...string) string {
 		fmt.Fprintf(mac, "%d:%s", len(text), text)
 	}
 	return hex.EncodeToString(mac.Sum(nil))
+}
+
+// Sign returns the signature of the question of a command that has the key with a SHA-256. A server to which it sends the
+// question can pass it on, and cannot ask another one.
+func Sign(keyDigest []byte, client, nonce, deadline string, body []byte) string {
+	sum := sha256.Sum256(body)
+	return Proof(keyDigest, "question", client, nonce, deadline, hex.EncodeToString(sum[:]))
 }
 
 // KeyID names a key by its SHA-256, to one who knows that.

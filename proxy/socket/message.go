@@ -88,10 +88,11 @@ func createMessage(body []byte, lane string) []byte {
 // interruptMode is what an interrupt may ask for beside the usual.
 const interruptMode = "discard_partial_items"
 
-// interrupt is the message with which the model API gets an interrupt of the agent. It has nothing else of the agent's
-// message, in which nobody looks for secrets.
-func (m *clientMessage) interrupt(lane string) []byte {
-	message := fmt.Appendf(nil, `{"type":%q,"response_id":%s`, typeInterrupt, strictjson.Quote(gjson.GetBytes(m.raw, "response_id").Str))
+// interrupt is the message with which the model API gets an interrupt of the agent, of the response that is under way
+// there: after a denial it is another than the agent knows. It has nothing else of the agent's message, in which nobody
+// looks for secrets.
+func (m *clientMessage) interrupt(lane, response string) []byte {
+	message := fmt.Appendf(nil, `{"type":%q,"response_id":%s`, typeInterrupt, strictjson.Quote(response))
 	if gjson.GetBytes(m.raw, "mode").Str == interruptMode {
 		message = fmt.Appendf(message, `,"mode":%q`, interruptMode)
 	}

@@ -42,7 +42,7 @@ func TestInterruptMessage(t *testing.T) {
 		`{"type":"response.interrupt","response_id":"r","mode":"a secret","stream_id":"a"}`:                      `{"type":"response.interrupt","response_id":"r","stream_id":"a"}`,
 	} {
 		m, err := readMessage([]byte(message))
-		if got := m.interrupt(m.lane); err != nil || string(got) != want {
+		if got := m.interrupt(m.lane, "r"); err != nil || string(got) != want {
 			t.Errorf("%s: %s, %v; want %s", message, got, err, want)
 		}
 	}

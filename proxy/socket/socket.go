@@ -61,8 +61,11 @@ type Session struct {
 	mu       sync.Mutex
 	lanes    map[string]*Lane // those that have requests
 	running  sync.WaitGroup   // the goroutines of lanes
+	stopped  bool             // no lane begins any more
 	ending   sync.WaitGroup   // those that end the connection
 	upstream *upstream        // the newest connection, nil for none
+
+	dialing sync.Mutex // held while another connection is opened
 }
 
 // Serve answers requests until the connection ends, or until the last answer has ended after Stopping was
@@ -105,6 +108,9 @@ func (s *Session) Serve(ctx context.Context, left error) {
 
 // end closes the connection when the last answer has ended or, some time after the context has ended, before.
 func (s *Session) end(ctx context.Context, closed <-chan struct{}) {
+	s.mu.Lock()
+	s.stopped = true
+	s.mu.Unlock()
 	answered := make(chan struct{})
 	s.ending.Go(func() { s.running.Wait(); close(answered) })
 	select {
@@ -146,18 +152,31 @@ func (s *Session) take(ctx context.Context, message []byte) {
 func (s *Session) interrupt(ctx context.Context, m *clientMessage) bool {
 	id := gjson.GetBytes(m.raw, "response_id").Str
 	s.mu.Lock()
-	defer s.mu.Unlock()
-	for _, lane := range s.lanes {
-		if id == "" || lane.response != id {
-			continue
-		}
-		if s.upstream == nil || !s.upstream.interrupt(ctx, lane.id, m.interrupt(lane.id)) {
-			lane.interrupted = true
-			lane.cancel(s.left)
-		}
+	lane, model := s.laneOf(id), s.upstream
+	s.mu.Unlock()
+	if lane == nil {
+		return false
+	}
+	if model != nil && model.interrupt(ctx, lane.id, m) {
 		return true
 	}
-	return false
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if lane.response == id {
+		lane.interrupted = true
+		lane.cancel(s.left)
+	}
+	return true
+}
+
+// laneOf is the lane of the answer with an id, nil for none.
+func (s *Session) laneOf(response string) *Lane {
+	for _, lane := range s.lanes {
+		if response != "" && lane.response == response {
+			return lane
+		}
+	}
+	return nil
 }
 
 // enqueue gives a request to its lane.
@@ -168,7 +187,7 @@ func (s *Session) enqueue(ctx context.Context, id string, body []byte) {
 	}
 	s.mu.Lock()
 	lane, found := s.lanes[id]
-	full := (!found && len(s.lanes) >= maxLanes) || (found && len(lane.waiting) >= maxWaiting)
+	full := (!found && (s.stopped || len(s.lanes) >= maxLanes)) || (found && len(lane.waiting) >= maxWaiting)
 	if !found && !full {
 		lane = &Lane{session: s, id: id}
 		s.lanes[id] = lane
@@ -198,20 +217,26 @@ func (s *Session) send(ctx context.Context, lane string, message []byte) error {
 
 // model is the connection to the model API: the newest if it is open, else another one.
 func (s *Session) model(ctx context.Context) (*upstream, *intercept.Error) {
+	s.dialing.Lock()
+	defer s.dialing.Unlock()
 	s.mu.Lock()
-	defer s.mu.Unlock()
-	if s.upstream != nil && s.upstream.open() {
-		return s.upstream, nil
+	before := s.upstream
+	s.mu.Unlock()
+	if before != nil && before.open() {
+		return before, nil
 	}
 	conn, refusal := s.Dial(ctx)
 	if refusal != nil {
 		return nil, refusal
 	}
-	if s.upstream != nil {
-		s.upstream.close()
+	if before != nil {
+		before.close()
 	}
-	s.upstream = newUpstream(conn)
-	return s.upstream, nil
+	next := newUpstream(conn)
+	s.mu.Lock()
+	s.upstream = next
+	s.mu.Unlock()
+	return next, nil
 }
 
 func badRequest(reason string) *intercept.Error {

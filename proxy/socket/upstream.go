@@ -35,6 +35,7 @@ type answering struct {
 	left     chan struct{} // closed when nobody reads it any more
 	leave    sync.Once
 	over     chan struct{} // closed when its last message was read
+	response string        // its id, "" before it is known; guarded by the mutex of the connection
 }
 
 func newUpstream(conn *websocket.Conn) *upstream {
@@ -97,6 +98,9 @@ func (u *upstream) receivers(lane string, message []byte) (list []*answering) {
 			continue
 		}
 		list = append(list, a)
+		if a.response == "" {
+			a.response = gjson.GetBytes(message, "response.id").Str
+		}
 		if ends(kind) {
 			defer close(a.over)
 			delete(u.answers, lane)
@@ -139,11 +143,14 @@ func (u *upstream) begin(ctx context.Context, lane string, body []byte) (*answer
 }
 
 // interrupt interrupts an answer, if the model API answers on the lane.
-func (u *upstream) interrupt(ctx context.Context, lane string, message []byte) bool {
+func (u *upstream) interrupt(ctx context.Context, lane string, m *clientMessage) bool {
 	u.mu.Lock()
-	answers := u.answers[lane] != nil
+	a, response := u.answers[lane], ""
+	if a != nil {
+		response = a.response
+	}
 	u.mu.Unlock()
-	return answers && u.conn.Write(ctx, websocket.MessageText, message) == nil
+	return response != "" && u.conn.Write(ctx, websocket.MessageText, m.interrupt(lane, response)) == nil
 }
 
 var errEnded = errors.New("the upstream has closed the connection")
