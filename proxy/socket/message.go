@@ -89,8 +89,8 @@ func createMessage(body []byte, lane string) []byte {
 const interruptMode = "discard_partial_items"
 
 // interrupt is the message with which the model API gets an interrupt of the agent, of the response that is under way
-// there: after a denial it is another than the agent knows. It has nothing else of the agent's message, in which nobody
-// looks for secrets.
+// there: after a denial it is another than the agent knows. It has nothing else of the agent's message, which
+// may have secrets.
 func (m *clientMessage) interrupt(lane, response string) []byte {
 	message := fmt.Appendf(nil, `{"type":%q,"response_id":%s`, typeInterrupt, strictjson.Quote(response))
 	if gjson.GetBytes(m.raw, "mode").Str == interruptMode {

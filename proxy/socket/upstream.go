@@ -32,7 +32,7 @@ type upstream struct {
 // answering is an answer of the model API that is under way.
 type answering struct {
 	messages chan []byte
-	left     chan struct{} // closed when nobody reads it any more
+	left     chan struct{} // closed when it is not read any more
 	leave    sync.Once
 	over     chan struct{} // closed when its last message was read
 	response string        // its id, "" before it is known; guarded by the mutex of the connection
@@ -109,7 +109,7 @@ func (u *upstream) receivers(lane string, message []byte) (list []*answering) {
 	return list
 }
 
-// begin sends a request on a lane. An answer before it that nobody reads must end first: its events could not
+// begin sends a request on a lane. An answer before it that is not read any more must end first: its events could not
 // be told from those of the new one.
 func (u *upstream) begin(ctx context.Context, lane string, body []byte) (*answering, error) {
 	for {
