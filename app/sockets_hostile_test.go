@@ -18,11 +18,11 @@ import (
 	"golang.org/x/sync/errgroup"
 )
 
-// hostileSockets is how many connections TestHostileSockets opens.
+// hostileSockets is how many connections TestPromise1_NoLeak_HostileWebSockets opens.
 const hostileSockets = 500
 
 // A model API that breaks every rule of the wire brings no call past the gate.
-func TestHostileSockets(t *testing.T) {
+func TestPromise1_NoLeak_HostileWebSockets(t *testing.T) {
 	t.Parallel()
 	api := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		conn, err := websocket.Accept(w, r, nil)

@@ -4,6 +4,7 @@ import (
 	"context"
 	"fmt"
 	"net/http"
+	"slices"
 	"strings"
 	"testing"
 	"time"
@@ -53,7 +54,9 @@ func (w *socketWorld) connect(header ...string) *socketAgent {
 	for i := 0; i+1 < len(header); i += 2 {
 		h.Add(header[i], header[i+1])
 	}
-	conn, answer, err := websocket.Dial(w.t.Context(), "ws://"+w.app.ProxyAddr()+"/v1/responses", &websocket.DialOptions{HTTPHeader: h, CompressionMode: websocket.CompressionContextTakeover})
+	protocols := h["Sec-Websocket-Protocol"]
+	h.Del("Sec-Websocket-Protocol")
+	conn, answer, err := websocket.Dial(w.t.Context(), "ws://"+w.app.ProxyAddr()+"/v1/responses", &websocket.DialOptions{HTTPHeader: h, Subprotocols: protocols, CompressionMode: websocket.CompressionContextTakeover})
 	if err != nil {
 		w.t.Fatal(err)
 	}
@@ -145,7 +148,7 @@ func TestSocketPassesText(t *testing.T) {
 }
 
 // A held call leaves only with its approval; until then text messages show that the connection lives.
-func TestSocketHoldsCalls(t *testing.T) {
+func TestPromise1_NoLeak_OverWebSocket(t *testing.T) {
 	t.Parallel()
 	for _, store := range []string{"", `,"store":false`} {
 		for _, action := range []approvals.Action{approvals.ActionApprove, approvals.ActionDeny, approvals.ActionModifyArgs} {
@@ -245,6 +248,63 @@ func TestSocketInterruptHasNoSecret(t *testing.T) {
 	}
 }
 
+// The messages of an answer without calls arrive byte for byte, and upstream gets what the agent sent.
+func TestPromise2_NoDrift_OverWebSocket(t *testing.T) {
+	t.Parallel()
+	const request = `{"model":"m", "input":[ {"type":"message","role":"user","content":"caf\u00e9 \u2028 é"} ],"temperature":1.0,"tools":[]}`
+	w := buildSocket(t, askAll, func(r *fakemodel.Request) fakemodel.Reply {
+		return fakemodel.Answer{Text: "caf\u00e9, \"quoted\" \U0001f600 \u2028 and more", Reasoning: "I think."}.Reply(r)
+	}, func(c *app.Config) { c.Proxy.Keepalive = time.Hour })
+	a := w.connect()
+	a.send(`{"type":"response.create",` + request[1:])
+	got := a.answer()
+	if want := w.api.Sent(); !slices.Equal(got, want) {
+		t.Errorf("got\n%s\nwant\n%s", strings.Join(got, "\n"), strings.Join(want, "\n"))
+	}
+	sent := gjson.Parse(w.api.Messages()[0])
+	for name, value := range gjson.Parse(request).Map() {
+		if sent.Get(name).Raw != value.Raw {
+			t.Errorf("upstream got %s: %s", name, sent.Get(name).Raw)
+		}
+	}
+	if n := len(sent.Map()); n != len(gjson.Parse(request).Map())+1 {
+		t.Errorf("upstream got %s", sent)
+	}
+}
+
+// Arguments that two parsers could read differently are never allowed without asking.
+func TestPromise9_WhatIsJudgedIsWhatRuns_OverWebSocket(t *testing.T) {
+	t.Parallel()
+	for name, arguments := range map[string]string{"duplicate names": `{"command":"ls","command":"rm -rf /"}`, "escaped twin": `{"command":"ls","\u0063ommand":"rm -rf /"}`, "cut off": `{"command":"ls`} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			w := buildSocket(t, "default: allow\nrules:\n  - allow: [bash, \"bash(*)\"]\n", func(r *fakemodel.Request) fakemodel.Reply {
+				return fakemodel.Answer{Calls: []fakemodel.Call{{ID: "call_1", Name: "bash", Arguments: arguments}}}.Reply(r)
+			})
+			w.connect().create(userInput("do it"), "")
+			if r := w.pending(1)[0]; len(r.Details.Flags) == 0 || r.Details.RawArguments != arguments {
+				t.Errorf("flags %q, raw arguments %q", r.Details.Flags, r.Details.RawArguments)
+			}
+		})
+	}
+}
+
+// While a call is held, each lane has text messages, as clients do not count pings.
+func TestPromise14_NeverSilent_OverWebSocket(t *testing.T) {
+	t.Parallel()
+	w := buildSocket(t, askAll, callsBash())
+	a := w.connect()
+	for _, lane := range []string{"one", "two"} {
+		a.create(userInput("do it for "+lane), fmt.Sprintf(`,"stream_id":%q`, lane))
+	}
+	w.pending(2)
+	for beats := map[string]int{}; beats["one"] < 3 || beats["two"] < 3; {
+		if m := a.next(); gjson.Get(m, "type").Str == "keepalive" {
+			beats[gjson.Get(m, "stream_id").Str]++
+		}
+	}
+}
+
 // A held call stops its lane and not the others.
 func TestSocketLanesAreApart(t *testing.T) {
 	t.Parallel()
@@ -274,7 +334,7 @@ func TestSocketLanesAreApart(t *testing.T) {
 
 // An agent whose connection breaks while a call is held gets the decision when it asks again, over another
 // WebSocket or over HTTP, and people are asked once.
-func TestSocketReattaches(t *testing.T) {
+func TestPromise12_AskedOnce_OverWebSocket(t *testing.T) {
 	t.Parallel()
 	for _, way := range []string{"websocket", "http"} {
 		t.Run(way, func(t *testing.T) {
@@ -425,6 +485,35 @@ func TestSocketRefusesMessages(t *testing.T) {
 	}
 	if _, _, err := a.conn.Read(t.Context()); websocket.CloseStatus(err) != websocket.StatusUnsupportedData {
 		t.Errorf("after a binary message: %v", err)
+	}
+}
+
+// A web page gives its key in the list of protocols. It names the client, and goes upstream unless heldcall has a key.
+func TestSocketKeyOfAPage(t *testing.T) {
+	t.Parallel()
+	const key, own, chosen = "sesame-of-a-page", "sk-own-key-of-heldcall", "openai-beta.responses.v1"
+	for _, withKey := range []bool{true, false} {
+		w := buildSocket(t, askAll, callsBash(), func(c *app.Config) {
+			c.Proxy.Clients = append(c.Proxy.Clients, app.Client{Key: key, User: "ann"})
+			if withKey {
+				c.Proxy.Upstreams[0].APIKey = own
+			}
+		})
+		a := w.connect("Sec-WebSocket-Protocol", "openai-insecure-api-key."+key, "Sec-WebSocket-Protocol", chosen)
+		if got := a.conn.Subprotocol(); got != chosen {
+			t.Errorf("the protocol is %q", got)
+		}
+		a.create(userInput("do it"), "")
+		if r := w.pending(1)[0]; r.Principal.User != "ann" {
+			t.Errorf("it is asked for %+v", r.Principal)
+		}
+		h := w.api.Heads()[0]
+		if strings.Contains(fmt.Sprint(h), key) == withKey || (h.Get("Authorization") == "Bearer "+own) != withKey {
+			t.Errorf("upstream got %v", h)
+		}
+		if strings.Contains(w.log.String(), key) {
+			t.Error("the key is in the log")
+		}
 	}
 }
 

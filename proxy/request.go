@@ -13,6 +13,7 @@ import (
 	"github.com/heldcall/heldcall/proxy/conversation"
 	"github.com/heldcall/heldcall/proxy/exchange"
 	"github.com/heldcall/heldcall/proxy/trace"
+	"github.com/heldcall/heldcall/proxy/upstream"
 	"github.com/valyala/fasthttp"
 )
 
@@ -38,6 +39,8 @@ const (
 	headerReadTimeout = "X-Stainless-Read-Timeout"
 	// headerClientRequest names a request; pi names its session by it.
 	headerClientRequest = "X-Client-Request-Id"
+	// headerProtocols has the key of a web page's WebSocket, which can set no other header.
+	headerProtocols = "Sec-WebSocket-Protocol"
 	// headerChatGPT names the account of a login for ChatGPT.
 	headerChatGPT = "ChatGPT-Account-ID"
 )
@@ -58,6 +61,7 @@ var headers = [...][]struct {
 	17: {{"Transfer-Encoding", idTransferEncoding}, {headerTenant, idTenant}},
 	18: {{headerSession, idSession}, {headerChatGPT, idChatGPT}},
 	19: {{headerTimeout, idTimeout}, {headerClientRequest, idClientRequest}},
+	22: {{headerProtocols, idProtocols}},
 	23: {{headerRetries, idRetries}},
 	24: {{headerReadTimeout, idReadTimeout}},
 }
@@ -83,6 +87,7 @@ const (
 	idTimeout
 	idReadTimeout
 	idClientRequest
+	idProtocols
 	idChatGPT
 	headerIDs
 )
@@ -161,6 +166,16 @@ func (r *agentRequest) apiKey() []byte {
 	for _, id := range []headerID{idXAPIKey, idAPIKey} {
 		if len(r.values[id]) > 0 {
 			return r.values[id]
+		}
+	}
+	return socketKey(r.values[idProtocols])
+}
+
+// socketKey is the key in a list of protocols of a WebSocket, nil for none.
+func socketKey(protocols []byte) []byte {
+	for member := range bytes.SplitSeq(protocols, []byte(",")) {
+		if key, found := bytes.CutPrefix(bytes.TrimSpace(member), []byte(upstream.KeyProtocol)); found && len(key) > 0 {
+			return key
 		}
 	}
 	return nil

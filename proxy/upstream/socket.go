@@ -9,6 +9,7 @@ import (
 	"io"
 	"net"
 	"net/http"
+	"slices"
 	"strings"
 
 	"github.com/coder/websocket"
@@ -26,6 +27,9 @@ func (e *SocketRefused) Error() string {
 	return fmt.Sprintf("the upstream opened no WebSocket: status %d", e.Head.StatusCode())
 }
 
+// KeyProtocol begins the name of the protocol with which a web page gives its key: it can set no header.
+const KeyProtocol = "openai-insecure-api-key."
+
 // DialSocket opens a WebSocket (RFC 6455) to an upstream, with the agent's headers. Its messages have at most limit bytes, and
 // are not compressed. The head is that of the upstream's answer. The error is a [*SocketRefused], or wraps
 // [ErrNotSent] where the connection failed.
@@ -36,7 +40,10 @@ func (u *Client) DialSocket(ctx context.Context, r *Request, limit int) (*websoc
 	if err != nil {
 		return nil, nil, fmt.Errorf("write the head of the request: %w", err)
 	}
-	protocols := request.Header.Values("Sec-Websocket-Protocol")
+	protocols := splitList(request.Header.Values("Sec-Websocket-Protocol"))
+	if u.givesKey(u.keys.Load().current, r.Header) {
+		protocols = slices.DeleteFunc(protocols, func(name string) bool { return strings.HasPrefix(name, KeyProtocol) })
+	}
 	for name := range request.Header {
 		if strings.HasPrefix(name, "Sec-Websocket-") {
 			request.Header.Del(name)
@@ -50,7 +57,7 @@ func (u *Client) DialSocket(ctx context.Context, r *Request, limit int) (*websoc
 		return conn.Conn, nil
 	}}}
 	conn, answer, err := websocket.Dial(ctx, "ws://"+u.host+request.URL.RequestURI(), &websocket.DialOptions{ //nolint:bodyclose // the handshake reads it
-		HTTPClient: &http.Client{Transport: &handshake}, HTTPHeader: request.Header, Host: u.host, Subprotocols: splitList(protocols),
+		HTTPClient: &http.Client{Transport: &handshake}, HTTPHeader: request.Header, Host: u.host, Subprotocols: protocols,
 	})
 	switch {
 	case handshake.refused != nil:

@@ -33,6 +33,7 @@ type Server struct {
 	mu       sync.Mutex
 	sockets  []*websocket.Conn
 	messages []string // of agents
+	sent     []string // to agents
 	heads    []http.Header
 }
 
@@ -81,6 +82,13 @@ func (s *Server) Messages() []string {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	return append([]string(nil), s.messages...)
+}
+
+// Sent are the messages to agents, in their order.
+func (s *Server) Sent() []string {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return append([]string(nil), s.sent...)
 }
 
 // Heads are the headers of the handshakes, in their order.
@@ -246,5 +254,8 @@ func (c *connection) send(ctx context.Context, lane, event string) {
 	if lane != "" {
 		event, _ = sjson.Set(event, "stream_id", lane)
 	}
+	c.server.mu.Lock()
+	c.server.sent = append(c.server.sent, event)
+	c.server.mu.Unlock()
 	_ = c.conn.Write(ctx, websocket.MessageText, []byte(event))
 }
