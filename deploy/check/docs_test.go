@@ -1,6 +1,7 @@
 package check_test
 
 import (
+	"errors"
 	"os"
 	"os/exec"
 	"path/filepath"
@@ -64,6 +65,9 @@ func tryCommand(t *testing.T, words []string) {
 		if out, err := exec.Command("go", args...).CombinedOutput(); err != nil {
 			t.Errorf("%v: %s", err, out)
 		}
+	case "export HTTPS_PROXY=http://proxy.example:3128": // of the next command
+	case "heldcall doctor":
+		doctorUsesProxy(t)
 	case "kubectl create":
 		secretIsWhatIsWanted(t, words)
 	case "kubectl apply":
@@ -119,5 +123,18 @@ func secretIsWhatIsWanted(t *testing.T, words []string) {
 		if !strings.Contains(wanted, "key: "+key) && !strings.Contains(wanted, "${"+key+"}") {
 			t.Errorf("nothing takes %s from the secret", key)
 		}
+	}
+}
+
+// doctorUsesProxy has doctor use a proxy of the environment at a port where nothing listens: it reaches no other host.
+func doctorUsesProxy(t *testing.T) {
+	t.Helper()
+	doctor := exec.Command(heldcall, "doctor")
+	doctor.Dir = t.TempDir()
+	doctor.Env = []string{"HOME=" + doctor.Dir, "HTTPS_PROXY=http://127.0.0.1:1"}
+	out, err := doctor.CombinedOutput()
+	var exit *exec.ExitError
+	if !errors.As(err, &exit) || exit.ExitCode() != 1 || !strings.Contains(string(out), "the proxy refused the connection") {
+		t.Errorf("%v: %s", err, out)
 	}
 }
