@@ -389,7 +389,7 @@ func TestSocketOutlivesUpstreams(t *testing.T) {
 	}
 }
 
-// The model API ends its connection while a call is held, and the call is denied. The model is told where the request
+// The model API ends its connection while a call is held, and the call is denied. The model learns it where the request
 // had the whole conversation; else the agent learns that it has to send that.
 func TestSocketDeniedAfterUpstreamsEnd(t *testing.T) {
 	t.Parallel()

@@ -71,7 +71,7 @@ type Offer struct {
 // NewOffer reads the offer of a request.
 func NewOffer(r Request) *Offer { return &Offer{r.ToolNames(), r.Tool} }
 
-// OfferOf returns the offer of tools of which only the names are known.
+// OfferOf returns the offer of tools that are known by their names only.
 func OfferOf(names ...string) *Offer {
 	return &Offer{ToolNames{All: names}, func(string) (Tool, bool) { return Tool{}, false }}
 }

@@ -8,9 +8,9 @@ import (
 	"os"
 )
 
-// tlsOf returns how an upstream's server, and an https proxy before it, are authenticated: by the system's authorities and
+// newTLS returns how an upstream's server, and an https proxy before it, are authenticated: by the system's authorities and
 // those of the configuration.
-func tlsOf(c *Config) (*tls.Config, error) {
+func (c *Config) newTLS() (*tls.Config, error) {
 	config := &tls.Config{MinVersion: tls.VersionTLS12}
 	if c.CA != "" {
 		pool, err := LoadAuthorities(c.CA)

@@ -98,7 +98,7 @@ func New(u Config) (*Client, error) {
 
 // chooseRoute sets how connections are opened: through a proxy or directly, with TLS or without.
 func (u *Client) chooseRoute(c *Config, target *url.URL) error {
-	authorities, err := tlsOf(c)
+	authorities, err := c.newTLS()
 	if err != nil {
 		return err
 	}
